@@ -30,6 +30,7 @@ static enum die_slot slot_of(uint64_t attr)
 		[0x73] = SLOT_ADDR_BASE,
 		[0x74] = SLOT_RNGLISTS_BASE,
 		[0x76] = SLOT_DWO_NAME,
+		[0x8c] = SLOT_LOCLISTS_BASE,
 	};
 	static const uint8_t gnu_slots[] = {
 		SLOT_DWO_NAME, SLOT_DWO_ID, SLOT_GNU_RANGES_BASE, SLOT_ADDR_BASE};

@@ -137,6 +137,7 @@ static void default_bases(struct debug_unit *u)
 	u->str_offsets_base = length + 4;
 	u->addr_base = length + 4;
 	u->rnglists_base = length + 8;
+	u->loclists_base = length + 8;
 }
 
 static void slot_number(const struct die_attrs *a, enum die_slot slot, uint64_t *to)
@@ -183,6 +184,7 @@ static bool read_root(struct debug_unit *u)
 	slot_number(&u->root, SLOT_STR_OFFSETS_BASE, &u->str_offsets_base);
 	slot_number(&u->root, SLOT_ADDR_BASE, &u->addr_base);
 	slot_number(&u->root, SLOT_RNGLISTS_BASE, &u->rnglists_base);
+	slot_number(&u->root, SLOT_LOCLISTS_BASE, &u->loclists_base);
 	slot_number(&u->root, SLOT_GNU_RANGES_BASE, &u->ranges_base);
 	slot_number(&u->root, SLOT_STMT_LIST, &u->line_offset);
 	if (u->sizes.version < 5) {

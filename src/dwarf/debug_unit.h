@@ -44,7 +44,7 @@ struct debug_unit {
 	struct dwarf_text comp_dir;
 	uint64_t dwo_id;
 	uint64_t low_pc; /* what ranges are relative to */
-	uint64_t str_offsets_base, addr_base, rnglists_base, ranges_base;
+	uint64_t str_offsets_base, addr_base, rnglists_base, loclists_base, ranges_base;
 	uint64_t line_offset; /* in .debug_line; UINT64_MAX = none */
 };
 

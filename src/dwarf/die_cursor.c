@@ -246,16 +246,21 @@ static enum die_attr attr_of(uint64_t attr)
 		[0x0b] = DIE_BYTE_SIZE,
 		[0x0c] = DIE_BIT_OFFSET,
 		[0x0d] = DIE_BIT_SIZE,
+		[0x11] = DIE_LOW_PC,
+		[0x12] = DIE_HIGH_PC,
 		[0x1c] = DIE_CONST_VALUE,
 		[0x2f] = DIE_UPPER_BOUND,
 		[0x31] = DIE_ABSTRACT_ORIGIN,
+		[0x36] = DIE_CALLING_CONVENTION,
 		[0x37] = DIE_COUNT,
 		[0x38] = DIE_MEMBER_LOCATION,
 		[0x3c] = DIE_DECLARATION,
 		[0x3e] = DIE_ENCODING,
 		[0x3f] = DIE_EXTERNAL,
+		[0x40] = DIE_FRAME_BASE,
 		[0x47] = DIE_SPECIFICATION,
 		[0x49] = DIE_TYPE,
+		[0x55] = DIE_RANGES,
 		[0x69] = DIE_SIGNATURE,
 		[0x6b] = DIE_DATA_BIT_OFFSET,
 		[0x6e] = DIE_LINKAGE_NAME,
@@ -460,6 +465,20 @@ bool die_number(const struct die *d, enum die_attr attr, uint64_t *out)
 	if (!die_says(d, attr) || !form_is_constant(d->form[attr]))
 		return false;
 	*out = d->value[attr];
+	return true;
+}
+
+bool die_addr(const struct die *d, enum die_attr attr, uint64_t *out)
+{
+	uint64_t low;
+
+	if (!die_says(d, attr))
+		return false;
+	if (attr != DIE_HIGH_PC || form_is_addr(d->form[attr]) || d->form[attr] == FORM_ADDR)
+		return debug_unit_addr(d->unit, d->form[attr], d->value[attr], out);
+	if (!die_addr(d, DIE_LOW_PC, &low))
+		return false;
+	*out = low + d->value[attr];
 	return true;
 }
 

@@ -69,6 +69,11 @@ enum die_attr {
 	DIE_SIGNATURE,
 	DIE_LINKAGE_NAME,
 	DIE_ALIGNMENT,
+	DIE_LOW_PC,
+	DIE_HIGH_PC,
+	DIE_RANGES,
+	DIE_CALLING_CONVENTION,
+	DIE_FRAME_BASE,
 	DIE_N_ATTRS
 };
 
@@ -119,6 +124,8 @@ bool die_follow(struct die_reader *r, const struct die *from, enum die_attr attr
 bool die_text(const struct die *d, enum die_attr attr, struct dwarf_text *out);
 bool die_number(const struct die *d, enum die_attr attr, uint64_t *out);
 bool die_flag(const struct die *d, enum die_attr attr);
+/* An address; of DIE_HIGH_PC also as a length behind DIE_LOW_PC (DWARF 5 section 2.17.2). */
+bool die_addr(const struct die *d, enum die_attr attr, uint64_t *out);
 /* The bytes of an expression or block. */
 bool die_block(const struct die *d, enum die_attr attr, struct span *out);
 

@@ -30,12 +30,18 @@ struct builtin; /* builtin.h */
 enum value_use_kind {
 	USE_PLACE,	    /* registers or stack of a call: place */
 	USE_SYSCALL_ARG,    /* index: of the saved user registers */
-	USE_SYSCALL_RESULT, /* second word of the raw tracepoint */
+	USE_SYSCALL_RESULT, /* second word of the raw tracepoint; index: RESULT_OF_* */
 	USE_CONTEXT_FIELD,  /* offset: of a tracepoint's record */
 	USE_CONTEXT_DATA,   /* offset: of its __data_loc word; the type is a string */
 	USE_CONTEXT_WORD,   /* index: 8-byte word of the context (raw tracepoints, fentry) */
 	USE_USDT,	    /* operand */
 	USE_UNREADABLE	    /* in a vector register: counts as a failed read; a warning was given */
+};
+/* The index of a USE_SYSCALL_RESULT: how 32 bits become 64. */
+enum result_of {
+	RESULT_OF_NUMBER,  /* by the type's sign */
+	RESULT_OF_ADDRESS, /* only errors are negative */
+	RESULT_OF_SEVERAL  /* as an address when the call is one that returns one */
 };
 struct value_use {
 	enum value_use_kind kind;
@@ -145,6 +151,7 @@ struct check_clause {
 	enum mode mode;
 	/* What is known of the point in this mode; set by compile.c, any may be NULL. */
 	const struct type *function;	     /* TYPE_FUNCTION of the probed function */
+	const struct call_facts *call;	     /* what debug information says of it at the site */
 	const struct type *fields;	     /* TYPE_STRUCT: record of the tracepoint */
 	const struct usdt_operand *operands; /* USDT */
 	uint32_t n_operands;

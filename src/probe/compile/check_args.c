@@ -146,17 +146,28 @@ const struct type *check_function_result(struct check_clause *c, struct expr *e)
 
 	if (c->function && c->function->of && c->function->of->kind != TYPE_VOID)
 		type = c->function->of;
+	if (c->call && c->call->result_trouble)
+		return check_refuse(
+			c, e->place, "unreadable", "'%s' %s", e->name, c->call->result_trouble);
 	u = new_use(c, e, type);
 	u->place = call_result(c->mode, type);
 	return use_place(c, e, u);
 }
 
+/* Addresses above 2 GiB are positive numbers of 64 bits in both modes, and errors negative ones. */
 const struct type *check_syscall_result(struct check_clause *c, struct expr *e)
 {
-	struct value_use *u = new_use(c, e, types_long(check_types(c), true));
+	const struct type *type = types_long(check_types(c), true);
+	enum syscall_result result =
+		c->syscall ? syscall_result(c->syscall) : SYSCALL_RESULT_ADDRESS;
 
-	u->kind = USE_SYSCALL_RESULT;
-	return u->type;
+	if (c->mode == MODE_64 || result == SYSCALL_RESULT_NUMBER)
+		return use_index(c, e, type, USE_SYSCALL_RESULT, RESULT_OF_NUMBER);
+	if (result == SYSCALL_RESULT_ID)
+		return use_index(
+			c, e, check_int(c, 4, false), USE_SYSCALL_RESULT, RESULT_OF_NUMBER);
+	return use_index(c, e, check_int(c, 8, true), USE_SYSCALL_RESULT,
+		c->syscall ? RESULT_OF_ADDRESS : RESULT_OF_SEVERAL);
 }
 
 const struct type *check_kprobe_result(struct check_clause *c, struct expr *e)
@@ -224,7 +235,10 @@ const struct type *check_function_field(struct check_clause *c, struct expr *e)
 			return context_word(c, e, i, f->fields[i].type);
 		u = new_use(c, e, f->fields[i].type);
 		u->index = i;
-		u->place = call_argument(c->mode, f, i);
+		u->place = c->call ? c->call->places[i] : call_argument(c->mode, f, i);
+		if (u->place.kind == VALUE_UNKNOWN)
+			return check_refuse(c, e->place, "unreadable", "'%s' of %s programs %s",
+				e->name, check_mode_text(c->mode), u->place.why);
 		return use_place(c, e, u);
 	}
 	return unknown_argument(c, e, &n, f->n_fields ? f->fields[0].name : NULL);

@@ -23,6 +23,7 @@
 
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32
+#define SITES_OF_PATTERN_MAX 200
 
 /* One clause at one point, as the passes go over them. */
 struct unit {
@@ -172,6 +173,52 @@ static bool add_call_units(
 	return n > 0;
 }
 
+/* Arguments are at other places in each function, and at each instruction of it: where a clause names
+ * them and a point has several sites of a mode, each has code of its own. All clauses of a point are
+ * compiled in the same way, so that they run in their order. */
+static bool is_function_wanted(const struct compiler *c, const char *text)
+{
+	for (const struct clause *clause = c->script->clauses; clause; clause = clause->next)
+		for (const struct point_text *t = clause->points; t; t = t->next)
+			if (!strcmp(t->text, text) && point_types_wants_function(clause))
+				return true;
+	return false;
+}
+
+static bool wants_site_units(
+	const struct compiler *c, const struct clause *clause, const struct point *p)
+{
+	size_t n[N_MODES] = {0};
+
+	if (p->spec.kind != POINT_UPROBE && p->spec.kind != POINT_URETPROBE)
+		return false;
+	for (size_t i = 0; i < p->n_targets; i++)
+		n[p->targets[i].mode] += p->targets[i].n_sites;
+	if ((n[MODE_32] < 2 && n[MODE_64] < 2) || n[MODE_32] + n[MODE_64] > SITES_OF_PATTERN_MAX)
+		return false;
+	for (const struct point_text *t = clause->points; t; t = t->next)
+		if (t->place.from == p->spec.place.from && is_function_wanted(c, t->text))
+			return true;
+	return false;
+}
+
+static void add_site_units(
+	struct compiler *c, struct clause *clause, const struct stream_point *point)
+{
+	const struct point *p = point->found;
+
+	for (size_t i = 0; i < p->n_targets; i++)
+		for (size_t k = 0; k < p->targets[i].n_sites; k++) {
+			struct stream_point one = *point;
+			struct unit u = {.clause = clause};
+
+			one.site_target = &p->targets[i];
+			one.site = &p->targets[i].sites[k];
+			u.modes[one.site_target->mode] = true;
+			add_unit(c, u, &one);
+		}
+}
+
 static void add_point_units(struct compiler *c, struct clause *clause, struct stream_point *point,
 	const struct point *p)
 {
@@ -184,6 +231,10 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 	}
 	if (point_has(p->spec.kind, POINT_OF_CALLS) && add_call_units(c, clause, point))
 		return;
+	if (wants_site_units(c, clause, p)) {
+		add_site_units(c, clause, point);
+		return;
+	}
 	find_modes(c, p, &u);
 	if (!point_has(p->spec.kind, POINT_OF_NAMES)) {
 		add_unit(c, u, point);

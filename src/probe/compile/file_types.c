@@ -182,9 +182,8 @@ void file_types_reset(struct file_types *f, enum mode mode)
 	f->sets[mode].n = 0;
 }
 
-void file_types_add(struct file_types *f, enum mode mode, const char *path)
+static struct one_file *find_file(struct file_types *f, enum mode mode, const char *path)
 {
-	struct file_set *set = &f->sets[mode];
 	struct one_file *one = NULL;
 
 	for (size_t i = 0; i < f->files.n && !one; i++)
@@ -196,9 +195,26 @@ void file_types_add(struct file_types *f, enum mode mode, const char *path)
 		one->types = f->types[mode];
 		vec_push(&f->files, one);
 	}
+	return one;
+}
+
+void file_types_add(struct file_types *f, enum mode mode, const char *path)
+{
+	struct file_set *set = &f->sets[mode];
+	struct one_file *one = find_file(f, mode, path);
+
 	if (set->n < FILES_MAX)
 		set->files[set->n] = one;
 	set->n++;
+}
+
+bool file_types_call(struct file_types *f, enum mode mode, const char *path, uint64_t addr,
+	struct call_facts *out)
+{
+	struct one_file *one = find_file(f, mode, path);
+	struct type_source s;
+
+	return open_dwarf(one, &s) && dwarf_types_call(one->dwarf, addr, out);
 }
 
 /* Files that say different things say nothing. */

@@ -7,6 +7,7 @@
 #ifndef WEIR_PROBE_COMPILE_FILE_TYPES_H
 #define WEIR_PROBE_COMPILE_FILE_TYPES_H
 
+#include "probe/types/call_abi.h"
 #include "probe/types/type.h"
 
 /* All files that were ever asked, of both modes. */
@@ -18,6 +19,9 @@ void file_types_free(struct file_types *f);
  * opened when something is asked, and once. */
 void file_types_reset(struct file_types *f, enum mode mode);
 void file_types_add(struct file_types *f, enum mode mode, const char *path);
+/* The function at an address of a file, as its debug information has it. */
+bool file_types_call(struct file_types *f, enum mode mode, const char *path, uint64_t addr,
+	struct call_facts *out);
 struct type_source file_types_source(struct file_types *f, enum mode mode);
 
 #endif

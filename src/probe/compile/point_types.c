@@ -10,6 +10,7 @@
 #include "probe/points/point_kind.h"
 #include "probe/points/source_line.h"
 #include "probe/points/tracepoint_format.h"
+#include "probe/script/tree_search.h"
 #include "probe/types/btf_types.h"
 
 /* The kernel's types, put into the types of a mode. Programs have structures of the same names, so
@@ -215,24 +216,68 @@ void point_types_usdt(struct point_types *p, struct types *types, struct check_c
 	clause->n_operands = (uint32_t)n;
 }
 
-/* Debug information is large, so it is read only for clauses whose text has words that need the
- * type of the function. */
-static bool wants_function(const struct check_clause *clause)
+static bool is_function_word(const struct expr *e)
 {
-	struct place place = clause->clause->place;
-	const struct source *source = &clause->session->stream->sources.v.v[place.source_i];
-	const char *text = source->text + place.from;
-	size_t n = place.to - place.from;
+	return e->kind == EXPR_NAME && (!strcmp(e->name, "args") || !strcmp(e->name, "retval"));
+}
 
-	return memmem(text, n, "args", 4) || memmem(text, n, "retval", 6);
+bool point_types_wants_function(const struct clause *clause)
+{
+	static const struct tree_search words = {.is_expr = is_function_word};
+
+	return expr_has(clause->predicate, &words) || stmts_have(clause->body, &words);
+}
+
+/* The only site of a mode that the code is for; NULL when there are several. */
+static const struct site *only_site(
+	const struct stream_point *point, enum mode mode, const struct target **target)
+{
+	const struct point *found = point->found;
+	const struct site *only = NULL;
+
+	if (point->site) {
+		*target = point->site_target;
+		return (*target)->mode == mode ? point->site : NULL;
+	}
+	for (size_t i = 0; found && i < found->n_targets; i++) {
+		const struct target *t = &found->targets[i];
+
+		if (t->mode != mode || !t->n_sites)
+			continue;
+		if (only || t->n_sites > 1)
+			return NULL;
+		only = &t->sites[0];
+		*target = t;
+	}
+	return only;
+}
+
+/* A return probe is at the first instruction, but sees the result when the function is over. */
+static void set_call(struct point_types *p, struct check_clause *clause)
+{
+	const struct target *target = NULL;
+	const struct site *site = only_site(clause->point, clause->mode, &target);
+	struct call_facts call;
+
+	if (!site || !file_types_call(p->files, clause->mode, target->path, site->addr.v, &call))
+		return;
+	clause->call = arena_dup(clause->session->arena, &call, sizeof(call));
 }
 
 void point_types_function(struct point_types *p, struct types *types, struct check_clause *clause)
 {
 	const char *name = function_name(clause->point, clause->mode);
 
-	(void)p;
-	if (name && wants_function(clause))
+	if (!point_types_wants_function(clause->clause))
+		return;
+	/* What the script declares comes first: then its arguments are where the convention says. */
+	if (name)
+		clause->function = types_declared_function(types, name);
+	if (!clause->function)
+		set_call(p, clause);
+	if (clause->call)
+		clause->function = clause->call->function;
+	else if (name && !clause->function)
 		clause->function = types_function(types, name);
 }
 

@@ -9,6 +9,10 @@
 #include "probe/compile/check.h"
 #include "probe/types/type.h"
 
+/* Whether a clause has words that need the type of the function: args, retval. Debug information is
+ * large, so it is read for these only. */
+bool point_types_wants_function(const struct clause *clause);
+
 struct point_types;
 /* Borrows the types of both modes. */
 struct point_types *point_types_new(struct types *const *types);

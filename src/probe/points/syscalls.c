@@ -32,6 +32,53 @@ int syscall_number(enum mode mode, const char *name)
 	return -1;
 }
 
+/* The calls that return something else than a number. The kernel widens results as
+ * if they were signed: in 32 bits most addresses would be negative. */
+static const struct {
+	const char *name;
+	enum syscall_result result;
+} results[] = {
+	{"brk", SYSCALL_RESULT_ADDRESS},
+	{"getegid", SYSCALL_RESULT_ID},
+	{"getegid32", SYSCALL_RESULT_ID},
+	{"geteuid", SYSCALL_RESULT_ID},
+	{"geteuid32", SYSCALL_RESULT_ID},
+	{"getgid", SYSCALL_RESULT_ID},
+	{"getgid32", SYSCALL_RESULT_ID},
+	{"getuid", SYSCALL_RESULT_ID},
+	{"getuid32", SYSCALL_RESULT_ID},
+	{"map_shadow_stack", SYSCALL_RESULT_ADDRESS},
+	{"mmap", SYSCALL_RESULT_ADDRESS},
+	{"mmap2", SYSCALL_RESULT_ADDRESS},
+	{"mremap", SYSCALL_RESULT_ADDRESS},
+	{"setfsgid", SYSCALL_RESULT_ID},
+	{"setfsgid32", SYSCALL_RESULT_ID},
+	{"setfsuid", SYSCALL_RESULT_ID},
+	{"setfsuid32", SYSCALL_RESULT_ID},
+	{"shmat", SYSCALL_RESULT_ADDRESS},
+};
+#define N_RESULTS (sizeof(results) / sizeof(results[0]))
+
+enum syscall_result syscall_result(const char *name)
+{
+	for (size_t i = 0; i < N_RESULTS; i++)
+		if (!strcmp(results[i].name, name))
+			return results[i].result;
+	return SYSCALL_RESULT_NUMBER;
+}
+
+void syscall_each_address(enum mode mode, void (*each)(void *ctx, int number), void *ctx)
+{
+	for (size_t i = 0; i < N_RESULTS; i++) {
+		int number = results[i].result == SYSCALL_RESULT_ADDRESS
+				     ? syscall_number(mode, results[i].name)
+				     : -1;
+
+		if (number >= 0)
+			each(ctx, number);
+	}
+}
+
 static int compare_name(const void *name, const void *row)
 {
 	return strcmp(name, ((const struct row *)row)->name);

@@ -21,6 +21,13 @@ int syscall_number(enum mode mode, const char *name);
 /* The call that the kernel's tracepoints name after its function: "stat" for "newstat"; else NULL.
  */
 const char *syscall_of_function(const char *function);
+/* What a call returns: a number, an address (or an error, -4095 to -1), or the id of a user or group,
+ * which is never negative. */
+enum syscall_result { SYSCALL_RESULT_NUMBER, SYSCALL_RESULT_ADDRESS, SYSCALL_RESULT_ID };
+enum syscall_result syscall_result(const char *name);
+#define SYSCALL_ERROR_MAX 4095
+/* Calls the function with the number of each call of the mode that returns an address. */
+void syscall_each_address(enum mode mode, void (*each)(void *ctx, int number), void *ctx);
 /* Its arguments in that mode, up to a NULL name; NULL when they are not known. */
 const struct syscall_arg *syscall_args(enum mode mode, const char *name);
 

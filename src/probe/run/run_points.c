@@ -12,11 +12,19 @@
 #include "base/map.h"
 #include "probe/run/run.h"
 
+static bool is_same_site(const struct stream_point *a, const struct stream_point *b)
+{
+	if (!a->site || !b->site)
+		return a->site == b->site;
+	return a->site->addr.v == b->site->addr.v &&
+	       !strcmp(a->site_target->path, b->site_target->path);
+}
+
 static bool is_same_point(const struct stream_point *a, const struct stream_point *b)
 {
 	return a->spec.kind == b->spec.kind && name_is_same(a->spec.text, b->spec.text) &&
 	       name_is_same(a->name, b->name) && name_is_same(a->operands, b->operands) &&
-	       (!a->operands || a->operands_mode == b->operands_mode);
+	       is_same_site(a, b) && (!a->operands || a->operands_mode == b->operands_mode);
 }
 
 static uint64_t text_hash(const struct point_spec *spec)
@@ -155,6 +163,9 @@ static void add_file_sites(struct probe_session *s, struct run_program *p, const
 
 		if (sp->operands && !name_is_same(sp->operands, t->sites[i].operands))
 			continue;
+		if (sp->site && (sp->site->addr.v != t->sites[i].addr.v ||
+					strcmp(sp->site_target->path, t->path)))
+			continue;
 		vec_push(&s->sites, site);
 		p->n_sites++;
 	}
@@ -237,6 +248,8 @@ static uint64_t point_hash(const struct stream_point *sp)
 		h = map_hash_mix(h, map_hash_bytes(sp->operands, strlen(sp->operands)));
 	if (sp->name)
 		h = map_hash_mix(h, map_hash_bytes(sp->name, strlen(sp->name)));
+	if (sp->site)
+		h = map_hash_mix(h, sp->site->addr.v);
 	return h;
 }
 

@@ -166,6 +166,9 @@ struct stream_point {
 	enum mode operands_mode;
 	const char
 		*name; /* TRACEPOINT, KPROBE, FENTRY out of a glob: for this one only; else NULL */
+	/* FUNCTION: the code is for this site only, since arguments are elsewhere at others; or NULL. */
+	const struct target *site_target;
+	const struct site *site;
 	struct stream_piece pieces[N_MODES];
 	const struct point
 		*found; /* on this machine, or NULL: to be found (a stream out of a file) */

@@ -111,6 +111,8 @@ static bool is_returned_in_memory(enum mode mode, const struct type *type)
 {
 	struct classes c;
 
+	if (type->is_by_reference)
+		return true;
 	if (mode == MODE_32)
 		return type->kind == TYPE_STRUCT || type->kind == TYPE_ARRAY;
 	c = classes_of(type);
@@ -182,18 +184,21 @@ static struct value_place next_word(struct taken *t, enum mode mode)
 	return next_argument(t, mode, &word);
 }
 
-/* A parameter of a 32-bit function that is in a register. */
-static struct value_place in_register(const struct type_field *parameter)
+/* A class that copies itself by a function of its own: the caller gives the address of a copy
+ * (Itanium C++ ABI section 3.1.1). */
+static struct value_place next_by_reference(
+	struct taken *t, enum mode mode, const struct type *type)
 {
-	static const uint16_t numbered[] = {
-		PT_AX, PT_CX, PT_DX, PT_BX, PT_SP, PT_BP, PT_SI, PT_DI}; /* System V i386, 2.4.2 */
-	size_t i = (size_t)(parameter->offset - PARAMETER_IN_REGISTER) %
-		   (sizeof(numbered) / sizeof(numbered[0]));
+	struct value_place pointer = next_word(t, mode);
 
-	return (struct value_place){.kind = VALUE_IN_REGISTER,
-		.reg = {numbered[i]},
-		.n_regs = 1,
-		.bytes = (uint32_t)parameter->type->size};
+	return (struct value_place){.kind = VALUE_IN_PARTS,
+		.bytes = (uint32_t)type->size,
+		.n_parts = 1,
+		.parts = {{.kind = PART_MEMORY,
+			.reg = pointer.kind == VALUE_ON_STACK ? PT_SP : pointer.reg[0],
+			.is_behind = pointer.kind == VALUE_ON_STACK,
+			.offset = pointer.offset,
+			.bytes = (uint32_t)type->size}}};
 }
 
 struct value_place call_argument(enum mode mode, const struct type *function, uint32_t i)
@@ -207,8 +212,8 @@ struct value_place call_argument(enum mode mode, const struct type *function, ui
 	for (uint32_t k = 0; k < typed; k++) {
 		const struct type_field *f = &function->fields[k];
 
-		if (mode == MODE_32 && f->offset != PARAMETER_BY_CONVENTION && f->type->size <= 4)
-			place = in_register(f);
+		if (f->type->is_by_reference)
+			place = next_by_reference(&taken, mode, f->type);
 		else
 			place = next_argument(&taken, mode, f->type);
 	}
@@ -227,6 +232,27 @@ struct value_place call_raw_argument(enum mode mode, uint32_t i)
 			.n_regs = 1,
 			.bytes = 8};
 	return on_stack(8 + 8 * ((int64_t)i - (int64_t)ARGUMENT_REGISTERS), 8);
+}
+
+bool call_is_place_same(const struct value_place *a, const struct value_place *b)
+{
+	const struct value_part *part = &b->parts[0];
+
+	if (b->kind != VALUE_IN_PARTS || !b->n_parts)
+		return a->kind == b->kind;
+	switch (a->kind) {
+	case VALUE_IN_REGISTER:
+	case VALUE_IN_REGISTERS:
+		return part->kind == PART_REGISTER && part->reg == a->reg[0];
+	case VALUE_ON_STACK:
+		return part->kind == PART_MEMORY && part->reg == PT_SP && !part->is_behind &&
+		       part->offset == a->offset;
+	case VALUE_IN_PARTS:
+		return a->parts[0].kind == part->kind && a->parts[0].reg == part->reg &&
+		       a->parts[0].offset == part->offset;
+	default:
+		return false;
+	}
 }
 
 /* --- results --------------------------------------------------------------------------------- */

@@ -43,9 +43,29 @@ enum value_place_kind {
 	VALUE_IN_REGISTER,    /* reg[0]; of 64 bits in i386 edx:eax: reg[0] low, reg[1] high */
 	VALUE_IN_REGISTERS,   /* a structure of up to 16 bytes: 8 bytes in each of reg[0], reg[1] */
 	VALUE_ON_STACK,	      /* at sp + offset, `bytes` long */
-	VALUE_BEHIND_POINTER, /* the register or stack slot holds its address (results in memory) */
+	VALUE_BEHIND_POINTER, /* the register holds its address (results in memory) */
 	VALUE_IN_VECTOR,      /* xmm or x87 register: BPF cannot read it */
+	VALUE_IN_PARTS,	      /* as debug information says: parts, one behind the other */
+	VALUE_UNKNOWN	      /* it cannot be told: why */
 };
+
+enum value_part_kind {
+	PART_REGISTER, /* reg + offset */
+	PART_MEMORY,   /* at reg + offset; with is_behind at (the pointer at reg + offset) + next */
+	PART_CONSTANT, /* value: known without looking */
+	PART_LINKED    /* value is an address as the linker gave it */
+};
+
+struct value_part {
+	enum value_part_kind kind;
+	uint16_t reg; /* enum pt_reg */
+	bool is_behind;
+	int32_t offset, next;
+	uint64_t value;
+	uint32_t bytes;
+};
+
+#define VALUE_PARTS_MAX 8
 
 struct value_place {
 	enum value_place_kind kind;
@@ -54,12 +74,25 @@ struct value_place {
 	int32_t offset; /* from the stack pointer at the first instruction (the return address is at
 			   0) */
 	uint32_t bytes;
+	uint32_t n_parts; /* IN_PARTS */
+	struct value_part parts[VALUE_PARTS_MAX];
+	const char *why; /* UNKNOWN: a literal; what cannot be told, behind "'x' " */
+};
+
+/* What debug information says of a function at one of its instructions. */
+struct call_facts {
+	const struct type *function; /* TYPE_FUNCTION */
+	struct value_place *places;  /* of its parameters */
+	bool is_unusual;	     /* some are not where the convention has them */
+	const char *result_trouble; /* why its result cannot be told, behind "'retval' "; or NULL */
 };
 
 /* Argument `i` of a function with this type (TYPE_FUNCTION), at its first instruction. */
 struct value_place call_argument(enum mode mode, const struct type *function, uint32_t i);
 /* argN of a function of which nothing is known: word-sized integers. */
 struct value_place call_raw_argument(enum mode mode, uint32_t i);
+/* Whether b, as debug information says it, begins where a is, as the convention says it. */
+bool call_is_place_same(const struct value_place *a, const struct value_place *b);
 /* The result, when it has returned. */
 struct value_place call_result(enum mode mode, const struct type *returns);
 /* A register's name as scripts and USDT notes write it ("ax", "rdi", "eax", "r10d", "sp"): offset

@@ -10,9 +10,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/order.h"
+#include "base/search.h"
+#include "dwarf/range_list.h"
 
 #define SCOPES_MAX	32 /* namespaces and classes inside each other; deeper ones are left out */
 #define SCOPE_BYTES_MAX 4096 /* of "a::b::" */
+#define CODE_PARTS_MAX	64   /* of one function */
 #define ORIGIN_HOPS_MAX 4    /* from a definition to the entry that has its name */
 
 #define LANGUAGE_ASSEMBLER 0x8001 /* DW_LANG_Mips_Assembler */
@@ -39,6 +43,7 @@ void dwarf_name_index_release(struct dwarf_name_index *x)
 	vec_release(&x->scopes);
 	map_release(&x->first_scope);
 	intern_release(&x->scope_names);
+	vec_release(&x->code);
 }
 
 static uint64_t key_of(enum name_kind kind, const void *name, size_t n)
@@ -114,11 +119,44 @@ static bool names_of(
 	return name->n || linkage->n;
 }
 
+/* Where code was split into parts the list of ranges has that with the first instruction first. */
+static void add_ranges(struct pass *p, const struct die *d)
+{
+	static const struct code_extents anywhere = {.zero_is_code = true};
+	struct range_reader ranges = {.extents = &anywhere, .budget = CODE_PARTS_MAX};
+	struct die_attrs attrs;
+	uint64_t n_bytes;
+
+	if (!debug_unit_entry(d->unit, d->offset, &attrs, &n_bytes) ||
+		!die_reader_spend(p->reader, n_bytes))
+		return;
+	range_reader_entry(&ranges, d->unit, &attrs);
+	for (size_t i = 0; i < ranges.ranges.n; i++)
+		vec_push(&p->index->code,
+			((struct code_place){ranges.ranges.v[i].start, ranges.ranges.v[i].end,
+				ranges.ranges.v[0].start, d->unit, d->offset}));
+	vec_release(&ranges.ranges);
+}
+
+static void add_code(struct pass *p, const struct die *d)
+{
+	struct code_place place = {.unit = d->unit, .offset = d->offset};
+
+	if (die_says(d, DIE_RANGES)) {
+		add_ranges(p, d);
+	} else if (die_addr(d, DIE_LOW_PC, &place.low) && die_addr(d, DIE_HIGH_PC, &place.high)) {
+		place.entry = place.low;
+		vec_push(&p->index->code, place);
+	}
+}
+
 static void add_function(struct pass *p, const struct die *d)
 {
 	enum name_rank rank = die_flag(d, DIE_DECLARATION) ? RANK_DECLARED : RANK_DEFINED;
 	struct dwarf_text name, linkage;
 	size_t n_scope = p->scope.n;
+
+	add_code(p, d);
 
 	if (!names_of(p, d, &name, &linkage))
 		return;
@@ -322,6 +360,34 @@ static const struct name_place *find(
 	return at ? &x->entries.v[*at] : NULL;
 }
 
+static void make_pass(struct dwarf_name_index *x, struct die_reader *r, enum name_pass pass)
+{
+	if (!x->has_own[pass]) {
+		x->has_own[pass] = true;
+		pass_units(x, r, pass, false);
+	}
+}
+
+ORDER_BY(order_code, struct code_place, low)
+
+bool dwarf_name_index_code(struct dwarf_name_index *x, struct die_reader *r, uint64_t addr,
+	struct die *out, uint64_t *entry)
+{
+	const struct code_place *place;
+	size_t behind;
+
+	make_pass(x, r, PASS_CODE);
+	if (x->n_sorted != x->code.n)
+		vec_sort(&x->code, order_code);
+	x->n_sorted = x->code.n;
+	behind = SEARCH(0, x->code.n, middle, x->code.v[middle].low <= addr);
+	if (!behind)
+		return false;
+	place = &x->code.v[behind - 1];
+	*entry = place->entry;
+	return addr < place->high && die_read(r, place->unit, place->offset, out);
+}
+
 bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
 	const char *name, struct die *out)
 {
@@ -330,10 +396,7 @@ bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enu
 							   : PASS_TYPES;
 	const struct name_place *place;
 
-	if (!x->has_own[pass]) {
-		x->has_own[pass] = true;
-		pass_units(x, r, pass, false);
-	}
+	make_pass(x, r, pass);
 	place = find(x, kind, name);
 	/* The shared file has types of many programs: it is looked at only when it must be. */
 	if ((!place || place->rank < RANK_DEFINED) && !x->has_shared[pass]) {

@@ -42,6 +42,14 @@ struct name_scope {
 	uint32_t name;	     /* in scope_names: "ns::Foo::" */
 };
 
+/* The code of a function: a part of it where it has several. */
+struct code_place {
+	uint64_t low, high;
+	uint64_t entry; /* its first instruction */
+	const struct debug_unit *unit;
+	uint64_t offset;
+};
+
 /* Zero-initialise. */
 struct dwarf_name_index {
 	struct map places; /* hash of kind and full name -> index in entries */
@@ -49,6 +57,8 @@ struct dwarf_name_index {
 	VEC(struct name_scope) scopes; /* unit by unit, and there by their ends */
 	struct map first_scope;	       /* struct debug_unit * -> index of its first scope */
 	struct intern scope_names;
+	VEC(struct code_place) code; /* by PASS_CODE; by address once it was searched */
+	size_t n_sorted;
 	bool has_own[N_NAME_PASSES], has_shared[N_NAME_PASSES]; /* which passes were made */
 };
 
@@ -57,6 +67,9 @@ void dwarf_name_index_release(struct dwarf_name_index *x);
  * there is no better one. */
 bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
 	const char *name, struct die *out);
+/* The function that has code at an address, and its first instruction. */
+bool dwarf_name_index_code(struct dwarf_name_index *x, struct die_reader *r, uint64_t addr,
+	struct die *out, uint64_t *entry);
 /* The scope of an entry of a unit that was looked at: "ns::Foo::", or "" outside of all. */
 const char *dwarf_name_index_scope(
 	const struct dwarf_name_index *x, struct die_reader *r, const struct die *d);

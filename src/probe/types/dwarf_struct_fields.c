@@ -9,6 +9,7 @@
 #define ALIGN_MAX      65536
 #define OFFSET_MAX     ((uint64_t)1 << 40) /* bytes */
 #define OP_PLUS_UCONST 0x23
+#define PASS_BY_REFERENCE 0x04 /* DW_CC_pass_by_reference */
 
 /* DW_AT_data_member_location: bytes, or in DWARF 2 an expression that adds them. False when it is
  * only known when the program runs (virtual base classes). */
@@ -84,7 +85,7 @@ static bool read_field(struct dwarf_builder *b, const struct die *d, struct type
 void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type *s)
 {
 	VEC(struct type_field) fields = {0};
-	uint64_t size = s->size, align = 0;
+	uint64_t size = s->size, align = 0, convention;
 	struct type_field f;
 	struct die child;
 
@@ -97,6 +98,8 @@ void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type
 	}
 	if (!die_number(d, DIE_ALIGNMENT, &align) || align > ALIGN_MAX || !align)
 		align = source_fields_align(fields.v, fields.n, size);
+	if (die_number(d, DIE_CALLING_CONVENTION, &convention))
+		s->is_by_reference = convention == PASS_BY_REFERENCE;
 	types_fill_struct(b->types, s, fields.v, (uint32_t)fields.n, size, (uint32_t)align);
 	vec_release(&fields);
 }

@@ -18,7 +18,6 @@
 #define STRUCTS_MAX	20000 /* of one file; further ones stay without fields */
 #define QUALIFIERS_MAX	64    /* typedefs, const and volatile in front of one type */
 #define ORIGIN_HOPS_MAX 8     /* from an entry to the one it completes or is a copy of */
-#define PARAMETERS_MAX	256
 #define DIMENSIONS_MAX	16
 #define SIZE_MAX_BYTES	((uint64_t)1 << 40) /* of a type */
 
@@ -280,9 +279,35 @@ static const struct type *array_type(struct dwarf_builder *b, const struct die *
 	return of;
 }
 
+/* The entry whose parameters are those of the source: what a copy is a copy of, or what a definition
+ * without parameters of its own completes. */
+static bool has_parameters(struct dwarf_builder *b, const struct die *d)
+{
+	struct die child;
+
+	EACH_CHILD(b, d, child)
+	if (child.tag == DIE_TAG_FORMAL_PARAMETER || child.tag == DIE_TAG_UNSPECIFIED_PARAMETERS)
+		return true;
+	return false;
+}
+
+static struct die source_function(struct dwarf_builder *b, const struct die *d)
+{
+	struct die at = *d, next;
+
+	for (int hop = 0; hop < ORIGIN_HOPS_MAX; hop++) {
+		if (!die_follow(b->reader, &at, DIE_ABSTRACT_ORIGIN, &next) &&
+			(has_parameters(b, &at) ||
+				!die_follow(b->reader, &at, DIE_SPECIFICATION, &next)))
+			break;
+		at = next;
+	}
+	return has_parameters(b, &at) ? at : *d;
+}
+
 /* The parameters among the children of `d`, into `out`; *is_variadic when "..." ends them. */
 static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
-	struct type_field out[PARAMETERS_MAX], bool *is_variadic)
+	struct type_field out[DWARF_PARAMETERS_MAX], bool *is_variadic)
 {
 	uint32_t n = 0;
 	struct die child, origin;
@@ -293,37 +318,61 @@ static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
 
 		if (child.tag == DIE_TAG_UNSPECIFIED_PARAMETERS)
 			*is_variadic = true;
-		if (child.tag != DIE_TAG_FORMAL_PARAMETER || n == PARAMETERS_MAX)
+		if (child.tag != DIE_TAG_FORMAL_PARAMETER || n == DWARF_PARAMETERS_MAX)
 			continue;
 		if (!die_text(&child, DIE_NAME, &name) &&
 			die_follow(b->reader, &child, DIE_ABSTRACT_ORIGIN, &origin))
 			die_text(&origin, DIE_NAME, &name);
-		out[n++] = (struct type_field){.name = dwarf_build_text(b, name),
-			.type = dwarf_type_of(b, &child, false),
-			.offset = dwarf_parameter_place(b, &child)};
+		out[n++] = (struct type_field){
+			.name = dwarf_build_text(b, name), .type = dwarf_type_of(b, &child, false)};
 	}
 	return n;
 }
 
 static const struct type *function_type(struct dwarf_builder *b, const struct die *d)
 {
-	struct type_field *parameters = mem_calloc(PARAMETERS_MAX, sizeof(*parameters));
+	struct type_field *parameters = mem_calloc(DWARF_PARAMETERS_MAX, sizeof(*parameters));
 	const struct type *returns = dwarf_type_of(b, d, false), *type;
+	struct die source = source_function(b, d);
 	bool is_variadic = false;
-	struct die at = *d, next;
-	uint32_t n = read_parameters(b, &at, parameters, &is_variadic);
+	uint32_t n = read_parameters(b, &source, parameters, &is_variadic);
 
-	/* A definition may leave its parameters to what it completes or is a copy of. */
-	for (int hop = 0; !n && !is_variadic && hop < ORIGIN_HOPS_MAX; hop++) {
-		if (!die_follow(b->reader, &at, DIE_ABSTRACT_ORIGIN, &next) &&
-			!die_follow(b->reader, &at, DIE_SPECIFICATION, &next))
-			break;
-		at = next;
-		n = read_parameters(b, &at, parameters, &is_variadic);
-	}
 	type = types_new_function(b->types, returns, parameters, n, is_variadic);
 	free(parameters);
 	return type;
+}
+
+/* A parameter of the source among the entries of a copy. gcc makes variables of those that the copy
+ * is not given any more. */
+static bool find_copy(
+	struct dwarf_builder *b, const struct die *d, const struct die *parameter, struct die *out)
+{
+	struct die origin;
+
+	EACH_CHILD(b, d, *out)
+	{
+		if (out->tag != DIE_TAG_FORMAL_PARAMETER && out->tag != DIE_TAG_VARIABLE)
+			continue;
+		if (key_of(out) == key_of(parameter))
+			return true;
+		if (die_follow(b->reader, out, DIE_ABSTRACT_ORIGIN, &origin) &&
+			key_of(&origin) == key_of(parameter))
+			return true;
+	}
+	out->tag = DIE_TAG_END;
+	return false;
+}
+
+uint32_t dwarf_function_parameters(
+	struct dwarf_builder *b, const struct die *d, struct die parameters[DWARF_PARAMETERS_MAX])
+{
+	struct die source = source_function(b, d), child;
+	uint32_t n = 0;
+
+	EACH_CHILD(b, &source, child)
+	if (child.tag == DIE_TAG_FORMAL_PARAMETER && n < DWARF_PARAMETERS_MAX)
+		find_copy(b, d, &child, &parameters[n++]);
+	return n;
 }
 
 static const struct type *member_pointer(struct dwarf_builder *b, const struct die *d)

@@ -30,7 +30,6 @@ struct dwarf_builder {
 	struct map made;		/* where an entry's bytes are -> struct type * */
 	struct map struct_of;		/* likewise -> which of `structs` */
 	VEC(struct struct_work) structs;
-	struct span locations[2]; /* .debug_loc, .debug_loclists; for 32-bit files only: borrowed */
 	size_t n_finished;	  /* structs before this one have their fields */
 	uint32_t depth;		  /* of types inside types, now */
 };
@@ -40,8 +39,14 @@ void dwarf_builder_release(struct dwarf_builder *b);
 const struct type *dwarf_build_type(struct dwarf_builder *b, const struct die *d);
 /* The type that DW_AT_type of an entry, or of the one it completes, leads to. */
 const struct type *dwarf_build_type_of(struct dwarf_builder *b, const struct die *d);
-/* A subprogram as TYPE_FUNCTION. */
+/* A subprogram as TYPE_FUNCTION; its parameters in the order in which the source has them. Copies
+ * that a compiler made of a function may have them in another one, or not at all. */
 const struct type *dwarf_build_function(struct dwarf_builder *b, const struct die *d);
+#define DWARF_PARAMETERS_MAX 256
+/* The entries of these parameters, as many as the type has fields: of each the one of `d` itself that
+ * says where it is, or has no tag when there is none. */
+uint32_t dwarf_function_parameters(
+	struct dwarf_builder *b, const struct die *d, struct die parameters[DWARF_PARAMETERS_MAX]);
 
 /* Only for the files of this builder. */
 /* for each child of `d`, an entry of debug information; `child` is it */
@@ -52,8 +57,6 @@ const struct type *dwarf_build_function(struct dwarf_builder *b, const struct di
 const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, bool is_by_value);
 /* A copy of a text that lives until the look-up ends; NULL when it is empty. */
 const char *dwarf_build_text(struct dwarf_builder *b, struct dwarf_text text);
-/* enum parameter_place of the parameter at `d`. */
-uint64_t dwarf_parameter_place(const struct dwarf_builder *b, const struct die *d);
 /* Reads the fields of the structure at `d` into `s`. */
 void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type *s);
 

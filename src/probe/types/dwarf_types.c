@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "dwarf/debug_sections.h"
+#include "probe/types/dwarf_place.h"
 #include "probe/types/dwarf_type_build.h"
 #include "symbols/debug_file.h"
 
@@ -26,7 +27,8 @@ struct dwarf_types {
 	struct dwarf_name_index names;
 	struct dwarf_builder builder;
 	struct types *types;
-	struct dwarf_file lists; /* the sections of lists of locations */
+	struct place_source places;
+	struct arena *calls;	 /* places that were given out */
 	bool was_tried;		 /* `debug` was */
 };
 
@@ -81,26 +83,17 @@ void dwarf_types_close(struct dwarf_types *d)
 {
 	if (!d)
 		return;
+	place_source_release(&d->places);
+	arena_free(d->calls);
 	dwarf_builder_release(&d->builder);
 	dwarf_name_index_release(&d->names);
 	die_reader_free(d->reader);
 	dwarf_debug_close(d->debug);
-	dwarf_file_close(&d->lists);
 	debug_file_close(&d->separate);
 	elf_file_release(&d->elf);
 	file_map_release(&d->map);
 	free(d->path);
 	free(d);
-}
-
-/* Without them parameters are taken to be where the convention says. */
-static void open_lists(struct dwarf_types *d, const struct elf_file *elf)
-{
-	struct err err = {0};
-
-	d->lists.elf = elf;
-	dwarf_file_section(&d->lists, ".debug_loc", &d->builder.locations[0], &err);
-	dwarf_file_section(&d->lists, ".debug_loclists", &d->builder.locations[1], &err);
 }
 
 /* What opening leaves for later: units and their abbreviations. */
@@ -118,8 +111,9 @@ static bool ready(struct dwarf_types *d)
 			d->reader, READ_AT_LEAST + READ_TIMES * die_reader_bytes(d->reader));
 		d->builder = (struct dwarf_builder){
 			.types = d->types, .reader = d->reader, .names = &d->names};
-		if (types_mode(d->types) == MODE_32)
-			open_lists(d, elf);
+		d->places = (struct place_source){.elf = &d->elf,
+			.debug = d->separate.is_open ? &d->separate.elf : NULL,
+			.lists.debug = d->debug};
 	}
 	return d->reader != NULL;
 }
@@ -244,6 +238,26 @@ static const struct type *find_function(void *ctx, const char *name)
 	if (!ready(d) || !find_function_entry(d, name, &entry))
 		return NULL;
 	return dwarf_build_function(&d->builder, &entry);
+}
+
+bool dwarf_types_call(struct dwarf_types *d, uint64_t addr, struct call_facts *out)
+{
+	struct place_finder finder = {.source = &d->places,
+		.builder = &d->builder,
+		.mode = types_mode(d->types),
+		.addr = addr};
+	struct call_facts call = {0};
+
+	if (!ready(d) ||
+		!dwarf_name_index_code(&d->names, d->reader, addr, &finder.function, &finder.entry))
+		return false;
+	if (!d->calls)
+		d->calls = arena_new();
+	call.function = dwarf_build_function(&d->builder, &finder.function);
+	call.places = arena_zalloc(d->calls, (call.function->n_fields + 1) * sizeof(*call.places));
+	dwarf_call_places(&finder, &call);
+	*out = call;
+	return true;
 }
 
 /* A location that is one address (DWARF 5 section 2.5.1.1). */

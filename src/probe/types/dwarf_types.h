@@ -10,6 +10,7 @@
 #define WEIR_PROBE_TYPES_DWARF_TYPES_H
 
 #include "base/err.h"
+#include "probe/types/call_abi.h"
 #include "probe/types/type.h"
 
 struct dwarf_types;
@@ -22,6 +23,10 @@ struct dwarf_types;
 int dwarf_types_open(
 	struct types *types, const char *path, struct dwarf_types **out, struct err *err);
 void dwarf_types_close(struct dwarf_types *d);
+/* The function that has code at an address of the linker, and where its arguments are when that
+ * instruction is about to run; false when the debug information has no such function. The places live
+ * until closing. */
+bool dwarf_types_call(struct dwarf_types *d, uint64_t addr, struct call_facts *out);
 struct type_source dwarf_types_source(struct dwarf_types *d);
 
 #endif

@@ -74,6 +74,7 @@ struct type {
 	bool is_union;
 	bool is_complete; /* false: a struct of which only the name is known */
 	bool is_variadic;
+	bool is_by_reference; /* STRUCT: arguments and results of it are addresses of copies */
 	enum space space;	      /* POINTER: of what it points to; STRUCT: whose it is */
 	enum aggregation aggregation; /* AGGREGATION */
 	uint64_t size;		      /* bytes in memory, as sizeof says */
@@ -82,15 +83,9 @@ struct type {
 	const char *enumerators; /* of an enum: "RED=0 GREEN=5", or NULL when they are not known */
 	const struct type *of;		 /* POINTER, ARRAY, FUNCTION (returns) */
 	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
-	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (see below) */
+	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters */
 	uint32_t n_fields;
 	uint8_t depth; /* how deep it is nested by value and by pointers: at most TYPE_DEPTH_MAX */
-};
-
-/* The offset of a parameter: where it is when a 32-bit function is entered. */
-enum parameter_place {
-	PARAMETER_BY_CONVENTION,
-	PARAMETER_IN_REGISTER, /* plus DWARF's number of it: eax, ecx, edx, ebx, ... */
 };
 
 /* Deeper ones are TYPE_BAD, so that walking a type needs little stack. */
@@ -145,6 +140,7 @@ bool types_source_enumerator(const struct types *t, const char *name, int64_t *v
  * NULL when nobody does. The address of a variable is always that of the sources: 0 when none of
  * them has it. */
 const struct type *types_function(struct types *t, const char *name);
+const struct type *types_declared_function(struct types *t, const char *name); /* by the script */
 bool types_variable(struct types *t, const char *name, const struct type **type, uint64_t *iaddr);
 
 /* Made, or found when made before. */

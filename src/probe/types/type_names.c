@@ -109,12 +109,19 @@ bool types_source_enumerator(const struct types *t, const char *name, int64_t *v
 	return false;
 }
 
-const struct type *types_function(struct types *t, const char *name)
+const struct type *types_declared_function(struct types *t, const char *name)
 {
 	const struct declared *d = names_find(&t->names, name);
 
-	if (d && d->kind == DECLARED_FUNCTION)
-		return d->type;
+	return d && d->kind == DECLARED_FUNCTION ? d->type : NULL;
+}
+
+const struct type *types_function(struct types *t, const char *name)
+{
+	const struct type *declared = types_declared_function(t, name);
+
+	if (declared)
+		return declared;
 	for (size_t i = 0; i < t->n_sources; i++) {
 		const struct type_source *s = &t->sources[i];
 		const struct type *type = s->function ? s->function(s->ctx, name) : NULL;

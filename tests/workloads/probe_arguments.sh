@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# weir-test: root: programs of both modes are traced
+# args.NAME is what the program itself says it was given, or is refused: never wrong. All compilers that are
+# here, both modes, with and without optimisation; the least number that must be right shows that not all
+# is refused.
+. "$ROOT/tests/lib.sh"
+
+fixture=$ROOT/tests/fixtures/probe
+matrix() { # SOURCE LEAST NAME COMPILER...
+	local source=$1 least=$2 name=$3 said
+	shift 3
+	"$@" -g -o "$name" "$source" 2>compile.txt || { skip "arguments of $name: it does not compile here" && return; }
+	said=$(timeout 60 python3 -SE "$fixture/places.py" "$WEIR" "./$name" 2>&1)
+	case $said in
+	right*"wrong 0") ;;
+	*) not_ok "arguments of $name are right or refused: $said" && return ;;
+	esac
+	set -- $said
+	check "arguments of $name are right or refused, and at least $least right" [ "$2" -ge "$least" ]
+}
+
+matrix "$fixture/places.c" 57 gcc-64-O0 gcc -m64 -O0 -w
+matrix "$fixture/places.c" 57 gcc-32-O0 gcc -m32 -O0 -w
+matrix "$fixture/places.c" 50 gcc-64-O2 gcc -m64 -O2 -w
+matrix "$fixture/places.c" 50 gcc-32-O2 gcc -m32 -O2 -w
+matrix "$fixture/places.c" 50 gcc-32-Os gcc -m32 -Os -w -fno-pie -no-pie
+matrix "$fixture/places.c" 50 gcc-64-O1-dwarf4 gcc -m64 -O1 -w -gdwarf-4
+matrix "$fixture/places.c" 50 gcc-32-O1-dwarf4 gcc -m32 -O1 -w -gdwarf-4
+matrix "$fixture/places.c" 50 gcc-64-O2-split gcc -m64 -O2 -w -gsplit-dwarf
+matrix "$fixture/places.c" 57 clang-64-O0 clang -m64 -O0 -w
+matrix "$fixture/places.c" 57 clang-32-O0 clang -m32 -O0 -w
+matrix "$fixture/places.c" 52 clang-64-O2 clang -m64 -O2 -w
+matrix "$fixture/places.c" 42 clang-32-O2 clang -m32 -O2 -w
+matrix "$fixture/places.c" 42 clang-32-Os clang -m32 -Os -w
+matrix "$fixture/places.cc" 16 g++-64-O0 g++ -m64 -O0
+matrix "$fixture/places.cc" 14 g++-32-O2 g++ -m32 -O2
+matrix "$fixture/places.cc" 16 clang++-64-O2 clang++ -m64 -O2
+matrix "$fixture/places.cc" 16 clang++-32-O0 clang++ -m32 -O0
+if command -v rustc >/dev/null; then
+	matrix "$fixture/places.rs" 20 rust-O0 rustc
+	matrix "$fixture/places.rs" 18 rust-O2 rustc -C opt-level=2
+else
+	skip "arguments of Rust programs: rustc is not here"
+fi
+
+# --- further inside a function -----------------------------------------------------------------
+# Behind the first call of a function at -O0 its slots are written; in front of the store they are not.
+cat >inside.c <<'C'
+#include <stdio.h>
+__attribute__((noinline)) int inner(int n) { return n + 1; }
+__attribute__((noinline)) int outer(int n, long long w)
+{
+	int m = inner(n);
+	n = 99;
+	return inner(m + n + (int)w);
+}
+int main(void) { return outer(7, 5000000000ll) == 0; }
+C
+for bits in 32 64; do
+	gcc -m$bits -O0 -g -o inside$bits inside.c 2>compile.txt || { skip "places inside functions of $bits bits: gcc -m$bits does not work here" && continue; }
+	sites=$(objdump -d --no-show-raw-insn inside$bits | sed -n '/<outer>:/,/^$/p' |
+		sed -n 's/^ *\([0-9a-f]*\):.*/0x\1/p')
+	script=
+	for site in $sites; do
+		script="$script uprobe:./inside$bits:$site { printf(\"%d %d\\n\", args.n, args.w); }"
+	done
+	timeout 20 "$WEIR" probe -q -e "$script" -c "./inside$bits" >inside.txt 2>inside.err
+	equal "at each instruction of a function of $bits bits its arguments are what they are there" "7 5000000000
+99 5000000000" "$(uniq inside.txt)"
+done
+finish
