@@ -283,7 +283,7 @@ static void split_words(struct script_words *w, char **argv, int argc)
 			vec_push(&w->words, argv[i]);
 }
 
-static int compile(const struct probe_setup *setup, const struct sources *sources,
+static int compile(const struct probe_setup *setup, struct sources *sources,
 	const struct script_words *words, struct stream **out)
 {
 	struct buf usage = {0};
@@ -294,7 +294,8 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 		.is_kept = a->stream_file != NULL,
 		.wants_all_modes = a->stream_file || a->dump,
 		.clock_map = clock_of_tests(),
-		.parameters = {words->words.v, words->words.n, words->named.v, words->named.n},
+		.parameters = {words->words.v, words->words.n, words->named.v, words->named.n,
+			true},
 		.usage = &usage,
 		.environment = (const char *const *)environ};
 	struct diags diags;
@@ -317,7 +318,7 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 	return status;
 }
 
-static int compile_with(const struct probe_setup *setup, const struct sources *sources, char **argv,
+static int compile_with(const struct probe_setup *setup, struct sources *sources, char **argv,
 	int argc, struct stream **out)
 {
 	struct script_words words = {0};

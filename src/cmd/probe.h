@@ -50,7 +50,7 @@ bool probe_split_words(const char *text, struct option_texts *out);
 void probe_print_messages(const struct probe_setup *setup, const struct diags *diags);
 /* -l: what matches the words, which may hold several patterns, and the points of the scripts;
  * everything when there are none. */
-int probe_list(const struct probe_setup *setup, const struct sources *sources, char *const *words,
+int probe_list(const struct probe_setup *setup, struct sources *sources, char *const *words,
 	size_t n_words);
 /* --dry-run: where the points are and what they cost. */
 int probe_plan(const struct probe_setup *setup, const struct stream *s);

@@ -69,10 +69,10 @@ static void add_patterns(struct option_texts *patterns, const char *text)
 }
 
 /* The trace points of scripts. */
-static int add_points(const struct probe_setup *setup, const struct sources *sources,
-	struct option_texts *patterns)
+static int add_points(
+	const struct probe_setup *setup, struct sources *sources, struct option_texts *patterns)
 {
-	struct script_parameters none = {0};
+	struct script_parameters none = {.imports = true};
 	struct diags diags;
 	struct script *script;
 	int status = STATUS_DONE;
@@ -114,7 +114,7 @@ static int list(const struct probe_setup *setup, const struct option_texts *patt
 	return rc < 0 ? command_fail(&err) : STATUS_DONE;
 }
 
-int probe_list(const struct probe_setup *setup, const struct sources *sources, char *const *words,
+int probe_list(const struct probe_setup *setup, struct sources *sources, char *const *words,
 	size_t n_words)
 {
 	struct option_texts patterns = {0};

@@ -228,11 +228,12 @@ static int add_script(struct sources *sources, const char *path, struct err *err
 	return rc < 0 ? rc : 0;
 }
 
-static bool compile(struct record_probe *p, const struct sources *sources)
+static bool compile(struct record_probe *p, struct sources *sources)
 {
 	struct compile_options options = {.find = {.pids = p->options->pids,
 						  .n_pids = p->options->n_pids,
-						  .command = p->program}};
+						  .command = p->program},
+		.parameters = {.imports = true}};
 	struct buf text = {0};
 	struct diags diags;
 

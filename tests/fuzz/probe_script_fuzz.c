@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static const char *const words[] = {"12", "abc", "-3"};
 	static const char *const named[] = {"--a=5", "--text=x", "--on"};
-	static const struct script_parameters parameters = {words, 3, named, 3};
+	static const struct script_parameters parameters = {words, 3, named, 3, false};
 	struct sources sources = {0};
 	struct diags diags;
 	struct script *s;

@@ -616,7 +616,7 @@ static void close_compiler(struct compiler *c)
 }
 
 struct stream *compile_scripts(
-	const struct sources *sources, const struct compile_options *options, struct diags *diags)
+	struct sources *sources, const struct compile_options *options, struct diags *diags)
 {
 	struct compiler c = {.options = options, .diags = diags};
 

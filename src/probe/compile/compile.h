@@ -23,6 +23,6 @@ struct compile_options {
 /* Parses, finds the points, checks and emits. NULL when there were errors, and when --help is all that is wanted; warnings may be there in
  * any case. `sources` are copied into the stream. */
 struct stream *compile_scripts(
-	const struct sources *sources, const struct compile_options *options, struct diags *diags);
+	struct sources *sources, const struct compile_options *options, struct diags *diags);
 
 #endif

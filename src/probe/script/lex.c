@@ -189,6 +189,11 @@ static bool skip_known_condition(struct lexer *l)
 	return true;
 }
 
+static bool is_joined_line(const struct lexer *l, uint32_t at)
+{
+	return l->text[at] == '\\' && l->text[at + 1] == '\n';
+}
+
 /* The end of what a #define stands for: of the line, or where a comment begins. */
 static uint32_t body_end(const struct lexer *l, uint32_t from)
 {
@@ -199,18 +204,29 @@ static uint32_t body_end(const struct lexer *l, uint32_t from)
 		if (l->text[to] == '"')
 			while (to + 1 < l->n && l->text[to + 1] != '"' && l->text[to + 1] != '\n')
 				to++;
-		to++;
+		to += is_joined_line(l, to) ? 2 : 1;
 	}
 	while (to > from && isspace((unsigned char)l->text[to - 1]))
 		to--;
 	return to;
 }
 
+/* Behind the ')' of a #define with parameters; 0 when the line has none. */
+static uint32_t parameters_end(const struct lexer *l, uint32_t from)
+{
+	while (from < l->n && l->text[from] != '\n' && l->text[from] != ')')
+		from++;
+	return from < l->n && l->text[from] == ')' ? from + 1 : 0;
+}
+
 /* "#define NAME EXPRESSION" is kept, for the parser puts it where the name stands; false for what
- * is no such line, as one with parameters. */
+ * is no such line. */
 static bool take_define(struct lexer *l)
 {
-	struct lexer_define d = {.from = l->pos + 7};
+	struct lexer_define d = {.text = l->text,
+		.body_text = l->text,
+		.body_source_i = l->source_i,
+		.from = l->pos + 7};
 
 	if (!directive_is(l, l->pos, "define"))
 		return false;
@@ -218,14 +234,19 @@ static bool take_define(struct lexer *l)
 		d.from++;
 	for (d.to = d.from; is_name_part(l->text[d.to]);)
 		d.to++;
-	if (d.to == d.from || !is_name_start(l->text[d.from]) || l->text[d.to] == '(')
-		return false;
 	d.body_from = d.to;
-	while (is_blank(l->text[d.body_from]))
+	if (l->text[d.to] == '(') {
+		d.parameters = d.to;
+		d.body_from = parameters_end(l, d.to);
+	}
+	if (d.to == d.from || !is_name_start(l->text[d.from]) || !d.body_from)
+		return false;
+	while (is_blank(l->text[d.body_from]) || is_joined_line(l, d.body_from))
 		d.body_from++;
 	d.body_to = body_end(l, d.body_from);
 	if (l->diags && l->defines && l->defines->v.n < DEFINES_MAX)
 		vec_push(&l->defines->v, d);
+	l->pos = d.body_to;
 	skip_line(l);
 	return true;
 }
@@ -258,7 +279,7 @@ static void skip_hash_line(struct lexer *l)
 			continue;
 		diag_error(l->diags, place_of(l, from, from + 1 + (uint32_t)strlen(*d)),
 			"declaration", "'#%s' is not done: there is no preprocessor", *d);
-		diag_hint(l->diags, "of its lines only #define NAME EXPRESSION is known, and "
+		diag_hint(l->diags, "of its lines only #define is known, for expressions, and "
 				    "#ifdef BPFTRACE_HAVE_BTF");
 	}
 	skip_line(l);
@@ -269,7 +290,7 @@ void lexer_skip_space(struct lexer *l)
 	while (l->pos < l->n) {
 		const char *p = l->text + l->pos;
 
-		if (*p == ' ' || (*p >= '\t' && *p <= '\r'))
+		if (*p == ' ' || (*p >= '\t' && *p <= '\r') || is_joined_line(l, l->pos))
 			l->pos++;
 		else if (p[0] == '/' && p[1] == '/')
 			skip_line(l);

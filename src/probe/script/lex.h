@@ -57,10 +57,16 @@ struct token {
 	uint32_t from, to; /* bytes of the source */
 };
 
-/* #define NAME BODY: where both are in the source. */
+/* #define NAME[(PARAMETERS)] BODY: where they are in their source. Also a parameter and what is given for it. */
 struct lexer_define {
-	uint32_t from, to;	     /* of the name */
+	const char *text;  /* with the name */
+	uint32_t from, to; /* of the name */
+	const char *body_text;
+	uint32_t body_source_i;
 	uint32_t body_from, body_to; /* without blanks and comments behind it */
+	uint32_t parameters;	     /* where their '(' is; 0 = none */
+	bool is_parameter;
+	size_t n_visible; /* IS_PARAMETER: defines that what is given may mention */
 };
 struct lexer_defines {
 	VEC(struct lexer_define) v;

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "probe/script/parser.h"
 
-#define SOURCE_BYTES_MAX (4u << 20)
 #define SETTINGS_MAX	 100
 #define SHOWN_BYTES_MAX	 32 /* of a token in a message */
 
@@ -279,6 +278,9 @@ static void parse_config(struct parser *p)
 {
 	struct token open;
 
+	if (p->import_depth)
+		diag_error(p->diags, parser_here(p), "config",
+			"settings belong to the script that is run, not to one that it imports");
 	parser_take(p);
 	parser_take(p);
 	open = p->token;
@@ -357,7 +359,7 @@ static void parse_clause(struct parser *p)
 /* Things of bpftrace and C that begin like a clause, but have no place here. */
 static bool is_foreign_item(const struct parser *p)
 {
-	static const char *const words[] = {"import", "subprog", NULL};
+	static const char *const words[] = {"subprog", NULL};
 	int next = parser_peek(p).kind;
 
 	return word_in(p, p->token, words) && (next == TOKEN_NAME || next == TOKEN_STRING);
@@ -394,6 +396,8 @@ static void parse_item(struct parser *p)
 {
 	if (parser_at_word(p, "config") && parser_peek(p).kind == '=') {
 		parse_config(p);
+	} else if (parser_at_word(p, "import") && parser_peek(p).kind == TOKEN_STRING) {
+		parse_import(p);
 	} else if (is_macro(p)) {
 		parse_macro(p);
 	} else if (parser_at_word(p, "let") && parser_peek(p).kind == TOKEN_MAP) {
@@ -420,10 +424,9 @@ static void parse_item(struct parser *p)
 }
 
 /* script = { item | ";" } */
-static void parse_source(struct parser *p, const struct sources *sources, uint32_t source_i)
+static void parse_source(struct parser *p, uint32_t source_i)
 {
-	lexer_init(&p->lexer, sources, source_i, p->diags);
-	p->defines.v.n = 0;
+	lexer_init(&p->lexer, p->sources, source_i, p->diags);
 	p->lexer.defines = &p->defines;
 	p->last_to = 0;
 	p->panic = false;
@@ -439,12 +442,26 @@ static void parse_source(struct parser *p, const struct sources *sources, uint32
 	}
 }
 
-struct script *script_parse(const struct sources *sources,
-	const struct script_parameters *parameters, struct diags *diags)
+void parse_another_source(struct parser *p, uint32_t source_i)
+{
+	struct lexer lexer = p->lexer;
+	struct token token = p->token;
+	uint32_t last_to = p->last_to;
+
+	parse_source(p, source_i);
+	p->lexer = lexer;
+	p->token = token;
+	p->last_to = last_to;
+	p->panic = false;
+}
+
+struct script *script_parse(
+	struct sources *sources, const struct script_parameters *parameters, struct diags *diags)
 {
 	static const struct script_parameters none;
 	struct script *s = mem_zalloc(sizeof(*s));
 	size_t n_errors = diags->n_errors;
+	uint32_t n_sources;
 	struct parser p = {
 		.parameters = parameters ? parameters : &none, .script = s, .diags = diags};
 
@@ -453,13 +470,18 @@ struct script *script_parse(const struct sources *sources,
 	p.next_macro = &s->macros;
 	p.next_clause = &s->clauses;
 	p.next_config = &s->config;
-	for (uint32_t i = 0; i < sources->v.n; i++) {
+	p.sources = sources;
+	n_sources = (uint32_t)sources->v.n;
+	for (uint32_t i = 0; i < n_sources; i++)
+		import_remember_script(&p, sources->v.v[i].name);
+	for (uint32_t i = 0; i < n_sources; i++) {
+		p.defines.v.n = 0;
 		if (sources->v.v[i].n > SOURCE_BYTES_MAX)
 			diag_error(diags, (struct place){i, 0, 0, 0}, "size",
 				"the script has %zu bytes, more than %u", sources->v.v[i].n,
 				SOURCE_BYTES_MAX);
 		else
-			parse_source(&p, sources, i);
+			parse_source(&p, i);
 	}
 	if (!s->n_clauses && diags->n_errors == n_errors) {
 		diag_error(diags, parser_place(&p, p.last_to, p.last_to), "no-clause",
@@ -467,6 +489,7 @@ struct script *script_parse(const struct sources *sources,
 		diag_hint(diags, "begin { printf(\"hello\\n\"); } is one");
 	}
 	options_check(&p);
+	vec_release(&p.imports);
 	map_release(&p.typedefs);
 	vec_release(&p.defines.v);
 	return s;

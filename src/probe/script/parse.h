@@ -13,13 +13,14 @@ struct script_parameters {
 	size_t n;
 	const char *const *named;
 	size_t n_named;
+	bool imports; /* import "FILE" may read files */
 };
 
-/* Parses every source, clauses in order. Wrong input adds messages and goes on at the next
+/* Parses every source, clauses in order; those that they import are added to `sources`. Wrong input adds messages and goes on at the next
  * statement or clause, so that several are found; the tree then is whole, but not to be compiled.
  */
-struct script *script_parse(const struct sources *sources,
-	const struct script_parameters *parameters, struct diags *diags);
+struct script *script_parse(
+	struct sources *sources, const struct script_parameters *parameters, struct diags *diags);
 void script_free(struct script *s);
 
 #endif

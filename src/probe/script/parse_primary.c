@@ -5,8 +5,6 @@
 
 #include "probe/script/parser.h"
 
-#define EXPANSIONS_MAX 10000 /* names of #define, also inside others, in all scripts */
-
 /* --- nodes -------------------------------------------------------------------------------- */
 
 struct expr *expr_new(struct parser *p, enum expr_kind kind, uint32_t from)
@@ -334,58 +332,12 @@ static struct expr *parse_group(struct parser *p)
 	return expr_finish(p, e);
 }
 
-static const struct lexer_define *find_define(const struct parser *p, struct token name)
-{
-	for (size_t i = p->defines.v.n; i-- > 0;) {
-		const struct lexer_define *d = &p->defines.v.v[i];
-
-		if (d->to - d->from == name.to - name.from &&
-			!memcmp(p->lexer.text + d->from, p->lexer.text + name.from,
-				d->to - d->from))
-			return d;
-	}
-	return NULL;
-}
-
-/* The expression of "#define NAME EXPRESSION" in the place of the name. */
-static struct expr *parse_defined(struct parser *p, struct lexer_define d)
-{
-	uint32_t from = p->token.from, last_to;
-	struct lexer rest;
-	struct token after;
-	struct expr *e;
-
-	if (++p->n_expanded > EXPANSIONS_MAX)
-		parser_error(p, parser_here(p), "size",
-			"names of #define stand for more than %d expressions", EXPANSIONS_MAX);
-	if (!parser_enter(p))
-		return expr_nothing(p);
-	parser_take(p);
-	rest = p->lexer;
-	after = p->token;
-	last_to = p->last_to;
-	p->lexer.pos = d.body_from;
-	p->lexer.n = d.body_to;
-	p->token = lexer_next(&p->lexer);
-	e = parse_conditional(p);
-	if (!p->panic && p->token.kind != TOKEN_END)
-		parser_error(p, parser_place(p, d.body_from, d.body_to), "declaration",
-			"'%.*s' can only stand for an expression", (int)(d.to - d.from),
-			p->lexer.text + d.from);
-	p->lexer = rest;
-	p->token = after;
-	p->last_to = last_to;
-	e->place = parser_since(p, from);
-	parser_leave(p);
-	return e;
-}
-
 /* named = "true" | "false" | sizeof | offsetof | thread-local | call | name */
 static struct expr *parse_named(struct parser *p)
 {
 	struct token name = p->token;
 	int next = parser_peek(p).kind;
-	const struct lexer_define *define = find_define(p, name);
+	const struct lexer_define *define = define_find(p, name, next);
 	struct expr *e;
 
 	if (define)

@@ -10,11 +10,21 @@
 #ifndef WEIR_PROBE_SCRIPT_PARSER_H
 #define WEIR_PROBE_SCRIPT_PARSER_H
 
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "base/map.h"
 #include "probe/script/ast.h"
 #include "probe/script/lex.h"
 #include "probe/script/parse.h"
+
+/* A file that was read. */
+struct imported {
+	dev_t device;
+	ino_t inode;
+};
+
+#define SOURCE_BYTES_MAX (4u << 20)
 
 struct parser {
 	struct lexer lexer;
@@ -24,7 +34,10 @@ struct parser {
 	struct script *script;
 	struct arena *arena;
 	struct diags *diags;
-	struct lexer_defines defines; /* of this source */
+	struct sources *sources; /* imported ones are added */
+	VEC(struct imported) imports;
+	uint32_t import_depth;	      /* files that import this one */
+	struct lexer_defines defines; /* of this source and those that it imports */
 	struct map typedefs;	      /* hash of each name that the script has declared so far */
 	uint32_t n_expanded; /* names of #define that were replaced, up to EXPANSIONS_MAX */
 	uint32_t depth;	     /* of what is being parsed, up to SCRIPT_NESTING_MAX */
@@ -81,6 +94,9 @@ char *parser_text(struct parser *p, struct token t, uint32_t skip); /* a copy wi
 bool token_is(const struct parser *p, struct token t, const char *word);
 bool word_in(const struct parser *p, struct token t, const char *const *words); /* up to a NULL */
 
+/* All of a source, in the middle of another one. */
+void parse_another_source(struct parser *p, uint32_t source_i);
+
 /* --- parse_point.c, parse_stmt.c -------------------------------------------------------------- */
 
 bool parser_begins_point(const struct parser *p);
@@ -106,6 +122,19 @@ struct expr *parse_parameter_text(struct parser *p);
 struct expr *option_value(struct parser *p, struct expr *call);
 /* After all sources: named parameters that no getopt() has; the text that --help asks for. */
 void options_check(struct parser *p);
+
+/* --- parse_define.c --------------------------------------------------------------------------- */
+
+/* The #define that a name means before a token of kind `next`; NULL when it means none. */
+const struct lexer_define *define_find(const struct parser *p, struct token name, int next);
+/* At the name: the expression that stands for it. */
+struct expr *parse_defined(struct parser *p, struct lexer_define d);
+
+/* --- parse_import.c --------------------------------------------------------------------------- */
+
+void parse_import(struct parser *p); /* at "import" and a text */
+/* The file of a script that was given: importing it brings nothing more. */
+void import_remember_script(struct parser *p, const char *path);
 
 /* --- parse_macro.c ---------------------------------------------------------------------------- */
 
