@@ -5,27 +5,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "bpf/sys.h"
 
 #define LOG_BYTES     ((size_t)8 << 20) /* only what is written is touched */
 #define CONTEXT_WORDS 12		/* the most that a raw tracepoint has */
 #define AGAIN_MAX     5
 
-static void set_btf(
-	union bpf_attr *attr, const struct bpf_program_spec *spec, const struct bpf_func_info *info)
+/* A BTF with one type of function: static, without arguments, an int as result. */
+#define KIND_INT       (1u << 24)
+#define KIND_FUNC      (12u << 24)
+#define KIND_PROTOTYPE (13u << 24)
+#define NAME_INT       1
+#define NAME_FUNCTION  5
+#define TYPE_FUNCTION  3
+
+static int open_function_type(void)
+{
+	static const char names[] = "\0int\0function";
+	static const uint32_t types[] = {NAME_INT, KIND_INT, 4, 1u << 24 | 32, /* 1 */
+		0, KIND_PROTOTYPE, 1,					       /* 2 */
+		NAME_FUNCTION, KIND_FUNC, 2};				       /* 3 */
+
+	return bpf_btf_open((struct span){(const uint8_t *)types, sizeof(types)},
+		(struct span){(const uint8_t *)names, sizeof(names)});
+}
+
+static void set_btf(union bpf_attr *attr, const struct bpf_program_spec *spec,
+	const struct bpf_func_info *info, uint32_t n)
 {
 	attr->prog_btf_fd = (uint32_t)spec->btf_fd;
 	attr->func_info = (uintptr_t)info;
-	attr->func_info_cnt = 1;
+	attr->func_info_cnt = n;
 	attr->func_info_rec_size = sizeof(*info);
 	attr->core_relos = (uintptr_t)spec->relocations;
 	attr->core_relo_cnt = spec->n_relocations;
 	attr->core_relo_rec_size = sizeof(*spec->relocations);
 }
 
-int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes)
+static int open_program(const struct bpf_program_spec *spec, const struct bpf_func_info *info,
+	uint32_t n_infos, char *log, size_t log_bytes)
 {
-	struct bpf_func_info info = {0, spec->function_type};
 	union bpf_attr attr;
 	int fd = -EAGAIN;
 
@@ -40,7 +60,7 @@ int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_
 	attr.prog_flags = spec->can_sleep ? BPF_F_SLEEPABLE : 0;
 	bpf_name_set(attr.prog_name, spec->name);
 	if (spec->btf_fd)
-		set_btf(&attr, spec, &info);
+		set_btf(&attr, spec, info, n_infos);
 	if (log) {
 		attr.log_level = 1;
 		attr.log_buf = (uintptr_t)log;
@@ -49,6 +69,26 @@ int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_
 	/* The verifier gives up with EAGAIN when a signal is pending. */
 	for (int i = 0; i < AGAIN_MAX && fd == -EAGAIN; i++)
 		fd = bpf_sys(BPF_PROG_LOAD, &attr);
+	return fd;
+}
+
+int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes)
+{
+	struct bpf_func_info first = {0, spec->function_type}, *infos;
+	FD_AUTO btf_fd = spec->n_functions ? open_function_type() : -1;
+	struct bpf_program_spec with = *spec;
+	int fd;
+
+	if (!spec->n_functions)
+		return open_program(spec, &first, 1, log, log_bytes);
+	if (btf_fd < 0)
+		return btf_fd;
+	with.btf_fd = btf_fd;
+	infos = mem_calloc(spec->n_functions + 1, sizeof(*infos));
+	for (uint32_t i = 0; i <= spec->n_functions; i++)
+		infos[i] = (struct bpf_func_info){i ? spec->functions[i - 1] : 0, TYPE_FUNCTION};
+	fd = open_program(&with, infos, spec->n_functions + 1, log, log_bytes);
+	free(infos);
 	return fd;
 }
 

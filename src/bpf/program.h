@@ -26,6 +26,10 @@ struct bpf_program_spec {
 	uint32_t function_type;
 	const struct bpf_core_relo *relocations;
 	uint32_t n_relocations;
+	/* Functions that helpers call: the first instruction of each, in their order. The kernel wants
+	 * a BTF with them, which is made here. */
+	const uint32_t *functions;
+	uint32_t n_functions;
 };
 
 /* A descriptor or -errno. `log`, when not NULL, gets what the verifier says. */

@@ -52,7 +52,8 @@ static const struct option_spec probe_options[] = {
 	{0, "ring", OPTION_NUMBER, "KB", "size of the ring for records (8192)", AT(ring_kb)},
 	{0, "unsafe", OPTION_FLAG, NULL, "allow system()", AT(unsafe)},
 	{0, "without", OPTION_TEXT, "LIST",
-		"use the next best way in place of multi, btf, sleep, task-storage", AT(without)},
+		"use the next best way in place of multi, btf, sleep, task-storage, turns",
+		AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
@@ -117,17 +118,18 @@ static int take_numbers(const struct probe_setup *setup)
 
 static int take_without(const struct probe_setup *setup)
 {
-	static const char *const words[] = {"multi", "btf", "sleep", "task-storage"};
+	static const char *const words[] = {"multi", "btf", "sleep", "task-storage", "turns"};
+	enum { N_WORDS = sizeof(words) / sizeof(words[0]) };
 	const char *p = setup->a->without ? setup->a->without : "";
 
 	while (*p) {
 		size_t n = strcspn(p, ","), i = 0;
 
-		while (i < 4 && (strlen(words[i]) != n || memcmp(words[i], p, n)))
+		while (i < N_WORDS && (strlen(words[i]) != n || memcmp(words[i], p, n)))
 			i++;
-		if (i == 4)
+		if (i == N_WORDS)
 			return options_usage_error(setup->command,
-				"--without: '%.*s' is not one of multi, btf, sleep, task-storage",
+				"--without: '%.*s' is not one of multi, btf, sleep, task-storage, turns",
 				(int)n, p);
 		p += n + (p[n] == ',');
 	}

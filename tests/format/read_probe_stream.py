@@ -170,7 +170,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (2, 1) and n == N_SECTIONS, "version")
+        need((major, minor) == (2, 2) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 
@@ -272,9 +272,10 @@ class Stream:
     @staticmethod
     def piece(items):
         flags = items.flags(7)
-        numbers = [items.u32() for _ in range(5)]
+        numbers = [items.u32() for _ in range(6)]
         items.optional_text()
-        need(numbers[4] <= 16384, "scratch")
+        need(numbers[5] <= 16384, "scratch")
+        need(numbers[4] <= numbers[3], "functions")
         need(flags & 1 or not (flags or any(numbers)), "piece that is not there")
         return [flags & 1] + numbers
 
@@ -283,20 +284,23 @@ class Stream:
         second = self.check_constants(code)
         owners = {}
         for point in self.points:
-            there, at, n, action_at, action_n, _ = point[2][mode]
+            there, at, n, action_at, action_n, functions_n, _ = point[2][mode]
             if not there:
                 continue
             need(not n or at + n == action_at, "action is not behind its predicate")
-            piece = (at if n else action_at, action_at + action_n)
+            piece = (at if n else action_at, action_at + action_n, functions_n)
             need(piece[0] <= piece[1] <= len(code), "piece outside of the code")
             if piece[0] == piece[1]:
                 continue
-            need(piece[0] not in second and piece[1] not in second, "piece cuts a constant")
-            owned = {owners.get(i) for i in range(*piece)}
+            functions = piece[1] - functions_n
+            need(not second & {piece[0], functions, piece[1]}, "piece cuts a constant")
+            owned = {owners.get(i) for i in range(*piece[:2])}
             need(owned in ({None}, {piece}), "pieces overlap")
-            owners.update((i, piece) for i in range(*piece))
-            for i in range(*piece):
-                self.check_jump(code, i, piece, second)
+            owners.update((i, piece) for i in range(*piece[:2]))
+            for i in range(piece[0], functions):
+                self.check_insn(code, i, (piece[0], functions, False), piece, second)
+            for i in range(functions, piece[1]):
+                self.check_insn(code, i, (functions, piece[1], True), piece, second)
 
     def check_constants(self, code):
         second, i = set(), 0
@@ -304,8 +308,9 @@ class Stream:
             if code[i][0] == 0x18:
                 need(i + 1 < len(code) and code[i + 1][:3] == (0, 0, 0), "half a constant")
                 source, number = code[i][1] >> 4, code[i][3]
-                need(source < 2, "kind of constant")
-                if source:
+                need(source in (0, 1, 4), "kind of constant")
+                need(source != 4 or code[i + 1][3] == 0, "no such function")
+                if source == 1:
                     need(0 <= number <= 9 or 16 <= number < 16 + len(self.maps), "no such map")
                     need(code[i + 1][3] == 0, "no such map")
                 i += 1
@@ -314,27 +319,40 @@ class Stream:
         return second
 
     @staticmethod
-    def check_jump(code, i, piece, second):
+    def check_insn(code, i, part, piece, second):
+        """One of a part of a piece: (first, behind the last, whether it is the functions)."""
         operation, registers, offset, immediate = code[i]
-        if i in second or operation & 7 not in (5, 6):
+        if i in second:
+            return
+        if operation == 0x18 and registers >> 4 == 4 or operation == 0x85 and registers >> 4 == 1:
+            function = piece[1] - piece[2] + immediate
+            need(0 <= immediate < piece[2] and function not in second, "no such function")
+        if operation & 7 not in (5, 6):
             return
         kind = operation & 0xF0
-        need(kind != 0x90, "exit")
+        need(kind != 0x90 or part[2], "exit")
         if kind == 0x80:
-            need(registers >> 4 == 0, "call")
+            need(registers >> 4 in (0, 1), "call")
+        if kind in (0x80, 0x90):
             return
+        if operation == 0xE5:
+            need(registers in (0, 0x10), "question of a loop")
+            need(registers == 0 or (offset, immediate) == (0, 0), "question of a loop")
+            if registers:
+                return
         target = i + 1 + (immediate if operation & 7 == 6 and kind == 0 else offset)
-        need(piece[0] <= target <= piece[1], "jump out of its piece")
-        need(target == piece[1] or target not in second, "jump into a constant")
+        need(part[0] <= target <= part[1] - part[2], "jump out of its piece")
+        need(target == part[1] or target not in second, "jump into a constant")
 
     def describe(self):
         for i, (name, _, value, _) in enumerate(self.maps):
             print(f"map {16 + i}: {name} {value.size} bytes")
         for i, (clause, text, pieces) in enumerate(self.points):
             print(f"point {i} of clause {clause}: {text}")
-            for bits, (there, at, n, action_at, action_n, _) in zip((32, 64), pieces):
+            for bits, (there, at, n, action_at, action_n, functions_n, _) in zip((32, 64), pieces):
                 what = f"predicate {at}, {n} instructions; " if n else ""
                 what += f"action {action_at}, {action_n} instructions"
+                what += f", the last {functions_n} of functions" if functions_n else ""
                 print(f"  {bits}-bit: {what if there else 'none'}")
 
 

@@ -103,6 +103,12 @@ static void print_call(const struct ir_insn *i, struct buf *out)
 		case IR_ARG_CONTEXT:
 			buf_put_cstr(out, "context");
 			break;
+		case IR_ARG_FUNCTION:
+			buf_printf(out, "function %u", a->n);
+			break;
+		case IR_ARG_FRAME:
+			buf_put_cstr(out, "frame");
+			break;
 		}
 	}
 	buf_put_cstr(out, ")");
@@ -180,6 +186,27 @@ static void print_insn(const struct ir_insn *i, struct buf *out)
 		break;
 	case IR_LOOP_END:
 		buf_put_cstr(out, "end of loop");
+		break;
+	case IR_MAY_TURN:
+		buf_printf(out, "if v%u turns are too many goto L%u", i->a, i->label);
+		break;
+	case IR_UNKNOWN:
+		buf_put_cstr(out, "unknown");
+		break;
+	case IR_CALL_FUNCTION:
+		buf_printf(out, "call function %" PRId64, i->imm);
+		break;
+	case IR_FUNCTION:
+		buf_printf(out, "function %" PRId64, i->imm);
+		break;
+	case IR_PARAMETER:
+		buf_printf(out, "parameter %" PRId64, i->imm);
+		break;
+	case IR_RETURN:
+		buf_printf(out, "return %" PRId64, i->imm);
+		break;
+	case IR_FUNCTION_END:
+		buf_put_cstr(out, "end of function");
 		break;
 	}
 	buf_put_u8(out, '\n');

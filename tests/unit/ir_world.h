@@ -98,8 +98,9 @@ static uint8_t *memory_at(struct machine *m, const struct ir *ir, ir_mem mem, in
 {
 	const struct ir_memory *at = &ir->memories.v[mem];
 
-	return at->is_on_stack ? m->stack + STREAM_STACK_BYTES + at->at + offset
-			       : m->scratch + at->at + offset;
+	return at->is_on_stack
+		       ? m->stack + STREAM_WORDS_BYTES + STREAM_STACK_BYTES + at->at + offset
+		       : m->scratch + at->at + offset;
 }
 
 /* Pointers into the map are host addresses of the array. */
@@ -138,6 +139,20 @@ static size_t place_of(const struct ir *ir, ir_label label)
 	for (size_t i = 0; i < ir->insns.n; i++)
 		if (ir->insns.v[i].op == IR_LABEL && ir->insns.v[i].label == label)
 			return i;
+	abort();
+}
+
+/* The end of the function that an instruction is in: what is behind the call of it. */
+static size_t end_of_function(const struct ir *ir, size_t at)
+{
+	size_t depth = 1;
+
+	for (; at < ir->insns.n; at++) {
+		depth += ir->insns.v[at].op == IR_FUNCTION;
+		depth -= ir->insns.v[at].op == IR_FUNCTION_END;
+		if (!depth)
+			return at;
+	}
 	abort();
 }
 
@@ -197,6 +212,14 @@ static void interpret(struct machine *m, const struct ir *ir)
 			if (holds(i->sub, a, b))
 				at = place_of(ir, i->label);
 			break;
+		case IR_MAY_TURN:
+			if (i->imm && a >= (uint64_t)i->imm)
+				at = place_of(ir, i->label);
+			break;
+		case IR_RETURN:
+			at = end_of_function(ir, at);
+			break;
+		case IR_UNKNOWN:
 		case IR_CONTEXT:
 			m->values[i->d] = 0;
 			break;

@@ -296,7 +296,6 @@ refused() { # TAG SCRIPT
 	equal "refused: $2" "1 [$1]" "$? $(grep -o '\[[a-z-]*\]$' refused.err | head -n 1)"
 }
 refused unknown-function 'begin { @a[1] = 1; print(len(@a)); }'
-refused loop 'begin { @a[1] = 1; for ($kv : @a) { print($kv); } }'
 refused aggregation 'begin { @a = hist(1); print(@a + 1); }'
 
 # --- settings --------------------------------------------------------------------------------------------------

@@ -217,10 +217,12 @@ static void join_value(struct check_clause *c, struct map_use *m, struct shape *
 		value_mismatch(c, m, value, place);
 }
 
-static const struct type *value_type(struct check_clause *c, struct map_use *m)
+const struct type *check_map_value_type(struct check_clause *c, struct map_use *m)
 {
 	bool has_own = m->value->kind == SHAPE_POINTER || m->value->kind == SHAPE_STRUCT;
 
+	if (shape_is_readable(m->value))
+		return check_int(c, 8, m->value->is_signed || m->value->kind == SHAPE_COUNT);
 	if (has_own && m->value_type[c->mode])
 		return m->value_type[c->mode];
 	return check_shape_type(check_types(c), m->value);
@@ -236,14 +238,12 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 	check_map_keys(c, m, e->args, e->n_args, e->place);
 	if (!m->value)
 		return check_bad(c); /* not learned yet */
-	if (shape_is_readable(m->value))
-		return check_int(c, 8, m->value->is_signed || m->value->kind == SHAPE_COUNT);
-	if (shape_is_aggregation(m->value)) {
+	if (shape_is_aggregation(m->value) && !shape_is_readable(m->value)) {
 		check_error(c, e->place, "aggregation", "%s is %s, which is not one number",
 			m->name, shape_text(c, m->value));
 		return check_hint(c, "print(%s) prints it", m->name);
 	}
-	return value_type(c, m);
+	return check_map_value_type(c, m);
 }
 
 /* --- assigning -------------------------------------------------------------------------------- */
@@ -354,7 +354,7 @@ const struct type *check_map_assign(struct check_clause *c, struct expr *e)
 	check_mean(c, e->a, MEANING_MAP)->map = m;
 	if (shape_is_aggregation(m->value))
 		return check_bad(c); /* reported */
-	e->a->type[c->mode] = value_type(c, m);
+	e->a->type[c->mode] = check_map_value_type(c, m);
 	return e->op == OP_NONE ? check_void(c) : e->a->type[c->mode];
 }
 

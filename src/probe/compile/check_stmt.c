@@ -106,13 +106,13 @@ static const struct type *entry_type(struct check_clause *c, struct stmt *s, str
 		return check_bad(c); /* not learned yet */
 	if (m->key->kind == SHAPE_NONE)
 		return check_refuse(c, s->a->place, "key", "%s has no keys to go through", m->name);
-	if (shape_is_aggregation(m->value)) {
-		check_error(c, s->a->place, "aggregation",
-			"%s is kept for each processor: a script cannot read it", m->name);
+	if (shape_is_aggregation(m->value) && !shape_is_readable(m->value)) {
+		check_error(
+			c, s->a->place, "aggregation", "the values of %s are not numbers", m->name);
 		return check_hint(c, "print(%s) prints it", m->name);
 	}
 	of[0] = check_shape_type(check_types(c), m->key);
-	of[1] = check_shape_type(check_types(c), m->value);
+	of[1] = check_map_value_type(c, m);
 	return types_tuple(check_types(c), of, 2);
 }
 

@@ -166,6 +166,8 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 
 /* --- check_map.c ------------------------------------------------------------------------------ */
 check_fn check_map_read, check_map_assign, check_map_step;
+/* What reading a map gives; its value is known. */
+const struct type *check_map_value_type(struct check_clause *c, struct map_use *m);
 /* The map of an EXPR_MAP, keys not looked at. */
 struct map_use *check_map_of(struct check_clause *c, struct expr *e);
 /* Checks keys, as many as are linked from `keys` on (0: a scalar map), and joins their shape. */

@@ -468,6 +468,7 @@ static void append(struct stream *s, enum mode mode, const struct bpf_code *code
 	piece->predicate_n = (uint32_t)out->boundary_insn;
 	piece->action_at = base + piece->predicate_n;
 	piece->action_n = (uint32_t)code->insns.n - piece->predicate_n;
+	piece->functions_n = out->functions_n;
 	piece->scratch_bytes = out->scratch_bytes;
 	piece->is_there = true;
 }

@@ -4,6 +4,14 @@
  * begins and mentioned in it lives until the loop ends. A value that is used by the very next
  * instruction alone stays in r0. Of the others the first ones get r8 and r9, and the rest words of
  * the stack below the memory that the lowering took. r6 is the context, r7 the scratch area.
+ *
+ * A function has the stack of the clause as its own: its fourth argument is the clause's r10, which it keeps in r9 and takes wherever the clause takes r10. r6 and r7 are in
+ * two words of that stack, and no value lives in a register of a clause that has functions. Their
+ * code stands behind that of the clause:
+ *
+ *   for_each_map_elem(map, function, r10, 0)        r9 = r4; r6 = r9[context]; r7 = r9[scratch]
+ *   ...                                             ...
+ *                                                   r0 = 0; exit
  */
 #include "probe/compile/emit_bpf.h"
 
@@ -30,6 +38,12 @@ struct emit {
 	uint64_t slots_used[STREAM_STACK_BYTES / 8 / 64 + 1]; /* words of the stack */
 	uint32_t regs_used;				      /* bit 8, bit 9 */
 	bool is_stack_full;
+	int frame;			     /* r10, or r9 in functions */
+	uint32_t context_home, scratch_home; /* slots, when there are functions */
+	VEC(uint32_t) pending;	 /* instructions that begin a function whose code is not made yet */
+	VEC(uint32_t) functions; /* by number: its first BPF instruction */
+	VEC(uint32_t) addresses; /* BPF instructions that call or load one: imm is its number */
+	VEC(struct stream_line) lines;
 };
 
 /* --- lives ----------------------------------------------------------------------------------- */
@@ -91,16 +105,16 @@ static uint32_t take_slot(struct emit *e)
 	for (uint32_t i = 0; i < n; i++)
 		if (!(e->slots_used[i / 64] & (1ull << i % 64))) {
 			e->slots_used[i / 64] |= 1ull << i % 64;
-			return IN_SLOT(e->ir->stack_top + 8 * (i + 1));
+			return IN_SLOT(STREAM_WORDS_BYTES + e->ir->stack_top + 8 * (i + 1));
 		}
 	e->is_stack_full = true;
-	return IN_SLOT(e->ir->stack_top + 8);
+	return IN_SLOT(STREAM_WORDS_BYTES + e->ir->stack_top + 8);
 }
 
 static void give_back(struct emit *e, uint32_t home)
 {
 	if (home >= 0x10000) {
-		uint32_t i = ((home & 0xffff) - e->ir->stack_top) / 8 - 1;
+		uint32_t i = ((home & 0xffff) - STREAM_WORDS_BYTES - e->ir->stack_top) / 8 - 1;
 
 		e->slots_used[i / 64] &= ~(1ull << i % 64);
 	} else if (home >= 0x100) {
@@ -114,7 +128,7 @@ static uint32_t take_home(struct emit *e, ir_value v, uint32_t at)
 
 	if (life->n_defs == 1 && life->n_uses == 1 && life->to == at + 1)
 		return IN_R0;
-	for (uint32_t r = 8; r <= 9; r++)
+	for (uint32_t r = 8; r <= 9 && !e->ir->n_functions; r++)
 		if (!(e->regs_used & (1u << r))) {
 			e->regs_used |= 1u << r;
 			return IN_REG(r);
@@ -127,6 +141,10 @@ static void find_homes(struct emit *e)
 {
 	VEC(ir_value) alive = {0};
 
+	if (e->ir->n_functions) {
+		e->context_home = take_slot(e);
+		e->scratch_home = take_slot(e);
+	}
 	for (uint32_t i = 0; i < e->ir->insns.n; i++) {
 		ir_value d = e->ir->insns.v[i].d;
 		size_t kept = 0;
@@ -149,6 +167,16 @@ static void find_homes(struct emit *e)
 
 /* --- operands --------------------------------------------------------------------------------- */
 
+static void load_slot(struct emit *e, int reg, uint32_t home)
+{
+	bpf_load(e->c, BPF_DW, reg, e->frame, (int16_t) - (int32_t)(home & 0xffff));
+}
+
+static void store_slot(struct emit *e, uint32_t home, int reg)
+{
+	bpf_store(e->c, BPF_DW, e->frame, (int16_t) - (int32_t)(home & 0xffff), reg);
+}
+
 /* The register with the value: its own, or `scratch` that it is loaded into. */
 static int operand(struct emit *e, ir_value v, int scratch)
 {
@@ -157,7 +185,7 @@ static int operand(struct emit *e, ir_value v, int scratch)
 	if (home == IN_R0)
 		return BPF_REG_0;
 	if (home >= 0x10000) {
-		bpf_load(e->c, BPF_DW, scratch, BPF_REG_10, (int16_t) - (int32_t)(home & 0xffff));
+		load_slot(e, scratch, home);
 		return scratch;
 	}
 	assert(home >= 0x100); /* used but never made: a bug of the lowering */
@@ -185,7 +213,7 @@ static void result(struct emit *e, ir_value d, int reg)
 	uint32_t home = e->lives[d].home;
 
 	if (home >= 0x10000)
-		bpf_store(e->c, BPF_DW, BPF_REG_10, (int16_t) - (int32_t)(home & 0xffff), reg);
+		store_slot(e, home, reg);
 	else if (home >= 0x100 && (int)(home & 0xff) != reg)
 		bpf_mov(e->c, (int)(home & 0xff), reg);
 	else if (home == IN_R0 && reg != BPF_REG_0)
@@ -274,7 +302,7 @@ static int memory(struct emit *e, ir_mem mem, int32_t *offset)
 	const struct ir_memory *m = &e->ir->memories.v[mem];
 
 	*offset += m->at;
-	return m->is_on_stack ? BPF_REG_10 : BPF_REG_7;
+	return m->is_on_stack ? e->frame : BPF_REG_7;
 }
 
 static void emit_load_from(struct emit *e, const struct ir_insn *i, int base, int32_t offset)
@@ -356,16 +384,45 @@ static void emit_argument(struct emit *e, const struct ir_arg *a, int reg)
 	case IR_ARG_CONTEXT:
 		bpf_mov(e->c, reg, BPF_REG_6);
 		break;
+	case IR_ARG_FUNCTION:
+		vec_push(&e->addresses, (uint32_t)e->c->insns.n);
+		bpf_add(e->c, BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_FUNC, 0, (int32_t)a->n);
+		bpf_add(e->c, 0, 0, 0, 0, 0);
+		break;
+	case IR_ARG_FRAME:
+		bpf_mov(e->c, reg, e->frame);
+		break;
 	}
+}
+
+/* r6 and r7 for the functions; those that are called by a function have them already. */
+static void keep_registers(struct emit *e)
+{
+	if (e->frame != BPF_REG_10)
+		return;
+	store_slot(e, e->context_home, BPF_REG_6);
+	if (e->ir->scratch_top)
+		store_slot(e, e->scratch_home, BPF_REG_7);
 }
 
 static void emit_call(struct emit *e, const struct ir_insn *i)
 {
 	for (int k = 0; k < i->n_args; k++)
+		if (i->args[k].kind == IR_ARG_FRAME)
+			keep_registers(e);
+	for (int k = 0; k < i->n_args; k++)
 		emit_argument(e, &i->args[k], BPF_REG_1 + k);
 	bpf_call(e->c, (int)i->imm);
 	if (i->d && e->lives[i->d].n_uses)
 		result(e, i->d, BPF_REG_0);
+}
+
+static void emit_call_function(struct emit *e, const struct ir_insn *i)
+{
+	keep_registers(e);
+	bpf_mov(e->c, BPF_REG_4, e->frame);
+	vec_push(&e->addresses, (uint32_t)e->c->insns.n);
+	bpf_add(e->c, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, (int32_t)i->imm);
 }
 
 static void emit_swap(struct emit *e, const struct ir_insn *i)
@@ -387,7 +444,32 @@ static void emit_address(struct emit *e, const struct ir_insn *i)
 	result(e, i->d, d);
 }
 
-static void (*const emitters[IR_LOOP_END + 1])(struct emit *e, const struct ir_insn *i) = {
+/* As streams have it (docs/format/probe-stream.md): the loader makes of it what the kernel knows. */
+static void emit_may_turn(struct emit *e, const struct ir_insn *i)
+{
+	operand_into(e, i->a, BPF_REG_0);
+	bpf_jump_imm(
+		e->c, BPF_OP(STREAM_LOOP_CODE), BPF_REG_0, (int32_t)i->imm, e->labels[i->label]);
+}
+
+static void emit_unknown(struct emit *e, const struct ir_insn *i)
+{
+	bpf_add(e->c, STREAM_LOOP_CODE, 0, STREAM_LOOP_UNKNOWN, 0, 0);
+	result(e, i->d, BPF_REG_0);
+}
+
+static void emit_return(struct emit *e, const struct ir_insn *i)
+{
+	bpf_mov_imm(e->c, BPF_REG_0, (int32_t)i->imm);
+	bpf_exit(e->c);
+}
+
+static void emit_parameter(struct emit *e, const struct ir_insn *i)
+{
+	result(e, i->d, (int)i->imm);
+}
+
+static void (*const emitters[IR_FUNCTION_END + 1])(struct emit *e, const struct ir_insn *i) = {
 	[IR_ALU] = emit_alu,
 	[IR_SWAP] = emit_swap,
 	[IR_SET] = emit_set,
@@ -397,6 +479,11 @@ static void (*const emitters[IR_LOOP_END + 1])(struct emit *e, const struct ir_i
 	[IR_ADD_ATOMIC] = emit_add_atomic,
 	[IR_ZERO] = emit_zero,
 	[IR_CALL] = emit_call,
+	[IR_CALL_FUNCTION] = emit_call_function,
+	[IR_MAY_TURN] = emit_may_turn,
+	[IR_UNKNOWN] = emit_unknown,
+	[IR_RETURN] = emit_return,
+	[IR_PARAMETER] = emit_parameter,
 };
 
 static void emit_insn(struct emit *e, const struct ir_insn *i)
@@ -434,7 +521,7 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 		emit_load_from(e, i, BPF_REG_6, i->offset);
 		break;
 	case IR_WORD:
-		bpf_load(e->c, BPF_DW, r, BPF_REG_10, (int16_t)i->offset);
+		bpf_load(e->c, BPF_DW, r, e->frame, (int16_t)i->offset);
 		result(e, i->d, r);
 		break;
 	case IR_CONTEXT_ADDRESS:
@@ -445,24 +532,82 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 	}
 }
 
-static void emit_all(struct emit *e, struct emit_out *out)
+static void add_line(struct emit *e, uint32_t insn_i, struct place place)
 {
-	VEC(struct stream_line) lines = {0};
+	struct stream_line line = {insn_i, place};
 
-	for (uint32_t i = 0; i < e->ir->insns.n && e->c->insns.n < INSNS_MAX; i++) {
+	if (e->c->insns.n > insn_i &&
+		(!e->lines.n || !place_is_same(e->lines.v[e->lines.n - 1].place, place)))
+		vec_push(&e->lines, line);
+}
+
+/* The end of the function that begins at `i`. */
+static uint32_t end_of_function(const struct ir *ir, uint32_t i)
+{
+	uint32_t depth = 0;
+
+	for (;; i++) {
+		depth += ir->insns.v[i].op == IR_FUNCTION;
+		if (ir->insns.v[i].op == IR_FUNCTION_END && !--depth)
+			return i;
+	}
+}
+
+/* Functions in between come later. */
+static void emit_range(struct emit *e, uint32_t from, uint32_t to, struct emit_out *out)
+{
+	for (uint32_t i = from; i < to && e->c->insns.n < INSNS_MAX; i++) {
 		const struct ir_insn *insn = &e->ir->insns.v[i];
-		struct stream_line line = {(uint32_t)e->c->insns.n, insn->place};
+		uint32_t at = (uint32_t)e->c->insns.n;
 
 		if (i == out->boundary_ir)
-			out->boundary_insn = e->c->insns.n;
-		emit_insn(e, insn);
-		if (e->c->insns.n == line.insn_i)
+			out->boundary_insn = at;
+		if (insn->op == IR_FUNCTION) {
+			vec_push(&e->pending, i);
+			i = end_of_function(e->ir, i);
 			continue;
-		if (!lines.n || !place_is_same(lines.v[lines.n - 1].place, line.place))
-			vec_push(&lines, line);
+		}
+		emit_insn(e, insn);
+		add_line(e, at, insn->place);
 	}
-	out->lines = lines.v;
-	out->n_lines = lines.n;
+}
+
+static void emit_function(struct emit *e, uint32_t begin, struct emit_out *out)
+{
+	const struct ir_insn *insn = &e->ir->insns.v[begin];
+
+	e->functions.v[insn->imm] = (uint32_t)e->c->insns.n;
+	e->frame = BPF_REG_9;
+	bpf_mov(e->c, BPF_REG_9, BPF_REG_4);
+	load_slot(e, BPF_REG_6, e->context_home);
+	if (e->ir->scratch_top)
+		load_slot(e, BPF_REG_7, e->scratch_home);
+	add_line(e, e->functions.v[insn->imm], insn->place);
+	emit_range(e, begin + 1, end_of_function(e->ir, begin), out);
+}
+
+static void emit_all(struct emit *e, struct emit_out *out)
+{
+	uint32_t main_n;
+
+	for (uint32_t i = 0; i < e->ir->n_functions; i++)
+		vec_push(&e->functions, 0);
+	e->frame = BPF_REG_10;
+	emit_range(e, 0, (uint32_t)e->ir->insns.n, out);
+	main_n = (uint32_t)e->c->insns.n;
+	for (size_t i = 0; i < e->pending.n; i++)
+		emit_function(e, e->pending.v[i], out);
+	for (size_t i = 0; i < e->addresses.n; i++) {
+		struct bpf_insn *insn = &e->c->insns.v[e->addresses.v[i]];
+
+		insn->imm = (int32_t)(e->functions.v[insn->imm] - main_n);
+	}
+	out->functions_n = (uint32_t)e->c->insns.n - main_n;
+	out->lines = e->lines.v;
+	out->n_lines = e->lines.n;
+	vec_release(&e->pending);
+	vec_release(&e->functions);
+	vec_release(&e->addresses);
 }
 
 int emit_code(const struct ir *ir, struct emit_out *out, struct err *err)

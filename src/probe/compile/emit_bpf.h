@@ -16,6 +16,7 @@ struct emit_out {
 	size_t boundary_ir;	/* in: an instruction of the intermediate code, */
 	size_t boundary_insn;	/* out: the first BPF instruction that belongs to it */
 	uint32_t scratch_bytes; /* of scratch memory; 0 = none */
+	uint32_t functions_n;	/* instructions at the end that are functions */
 };
 int emit_code(const struct ir *ir, struct emit_out *out, struct err *err);
 

@@ -20,7 +20,7 @@ void ir_release(struct ir *ir)
 void ir_reset(struct ir *ir)
 {
 	ir->insns.n = ir->memories.n = 0;
-	ir->n_values = ir->n_labels = 0;
+	ir->n_values = ir->n_labels = ir->n_functions = 0;
 	ir->stack_bytes = ir->stack_top = ir->scratch_bytes = ir->scratch_top = 0;
 	ir->is_target.n = 0;
 	ir->is_dead = ir->is_too_big = ir->is_too_long = false;
@@ -49,7 +49,7 @@ static ir_mem new_memory(struct ir *ir, uint32_t bytes, bool may_be_on_stack)
 			ir->stack_bytes + m.bytes <= STACK_MEMORY_MAX;
 	if (m.is_on_stack) {
 		ir->stack_bytes += m.bytes;
-		m.at = -(int32_t)ir->stack_bytes;
+		m.at = -(int32_t)(STREAM_WORDS_BYTES + ir->stack_bytes);
 		if (ir->stack_bytes > ir->stack_top)
 			ir->stack_top = ir->stack_bytes;
 	} else {
@@ -281,17 +281,59 @@ void ir_loop(struct ir *ir, int64_t turns)
 	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP, .imm = turns, .place = ir->place}));
 }
 
-void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label)
+void ir_may_turn(struct ir *ir, ir_value turns, int64_t most, ir_label label)
 {
-	struct ir_insn insn = {.op = IR_BRANCH, .sub = BPF_JGE, .a = turns, .label = label};
-
-	insn.has_imm = insn.is_turn_limit = true;
-	branch(ir, insn);
+	branch(ir, (struct ir_insn){.op = IR_MAY_TURN, .a = turns, .imm = most, .label = label});
+	ir_copy(ir, turns, ir_alu_imm(ir, BPF_ADD, turns, 1));
 }
 
 void ir_loop_end(struct ir *ir)
 {
 	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP_END, .place = ir->place}));
+}
+
+ir_value ir_unknown(struct ir *ir)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_UNKNOWN});
+}
+
+void ir_forget(struct ir *ir, ir_value v, ir_value unknown)
+{
+	ir_copy(ir, v, ir_alu(ir, BPF_XOR, ir_alu(ir, BPF_XOR, v, unknown), unknown));
+}
+
+uint32_t ir_new_function(struct ir *ir)
+{
+	return ir->n_functions++;
+}
+
+void ir_call_function(struct ir *ir, uint32_t number)
+{
+	add(ir, (struct ir_insn){.op = IR_CALL_FUNCTION, .imm = number});
+}
+
+/* Like the marks of loops. */
+void ir_function(struct ir *ir, uint32_t number)
+{
+	vec_push(&ir->insns,
+		((struct ir_insn){.op = IR_FUNCTION, .imm = number, .place = ir->place}));
+}
+
+ir_value ir_parameter(struct ir *ir, int n)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_PARAMETER, .imm = n});
+}
+
+void ir_return(struct ir *ir, int64_t value)
+{
+	add(ir, (struct ir_insn){.op = IR_RETURN, .imm = value});
+	ir->is_dead = true;
+}
+
+void ir_function_end(struct ir *ir)
+{
+	vec_push(&ir->insns, ((struct ir_insn){.op = IR_FUNCTION_END, .place = ir->place}));
+	ir->is_dead = false; /* it goes on behind the call */
 }
 
 ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n)

@@ -3,6 +3,8 @@
  * The intermediate code between scripts and BPF: a list of instructions on any number of 64-bit
  * values and a few pieces of memory. It knows nothing of types, modes and scripts; those are gone
  * after the lowering. Jumps go forward, but for those back to the beginning of a loop.
+ * Functions (ir_function) stand behind the one call of them, by the clause or by a helper; their code
+ * has the values and the memory of the clause, and leaves by ir_return alone.
  *
  *   v3 = context[112]                       IR_CONTEXT
  *   v4 = call 112(mem1, 4, v3)              IR_CALL
@@ -43,14 +45,29 @@ enum ir_op {
 	IR_ZERO,       /* imm bytes of mem at offset = 0 */
 	IR_CALL,       /* d = helper imm (args) */
 	IR_LOOP,       /* a loop of imm turns (0: not known) begins: its first label follows */
-	IR_LOOP_END    /* it ends: the jump back stands before this */
+	IR_LOOP_END,   /* it ends: the jump back stands before this */
+	IR_MAY_TURN, /* goto label when the loop has turned too often: the kernel says so, or a >= imm */
+	IR_UNKNOWN, /* d = something that the verifier knows nothing of, where the kernel counts turns */
+	IR_CALL_FUNCTION, /* function imm */
+	IR_FUNCTION,	  /* function number imm begins */
+	IR_PARAMETER,	  /* d = argument imm of the function, counted from 1; first things in it */
+	IR_RETURN,	  /* return imm */
+	IR_FUNCTION_END
 };
 
-enum ir_arg_kind { IR_ARG_VALUE, IR_ARG_IMM, IR_ARG_MEM, IR_ARG_MAP, IR_ARG_CONTEXT };
+enum ir_arg_kind {
+	IR_ARG_VALUE,
+	IR_ARG_IMM,
+	IR_ARG_MEM,
+	IR_ARG_MAP,
+	IR_ARG_CONTEXT,
+	IR_ARG_FUNCTION, /* n: its number */
+	IR_ARG_FRAME	 /* what such a function gets as its fourth argument */
+};
 
 struct ir_arg {
 	enum ir_arg_kind kind;
-	uint32_t n;  /* value or memory */
+	uint32_t n;  /* value, memory or function */
 	int64_t imm; /* IMM; MEM: offset; MAP: its number in the stream */
 };
 
@@ -62,7 +79,6 @@ struct ir_insn {
 	uint8_t sub;
 	uint32_t bytes;
 	bool is_signed, has_imm;
-	bool is_turn_limit; /* BRANCH: imm is set by loop_turns_set */
 	ir_value d, a, b;
 	ir_mem mem;
 	ir_label label;
@@ -83,7 +99,7 @@ struct ir_memory {
 struct ir {
 	VEC(struct ir_insn) insns;
 	VEC(struct ir_memory) memories; /* [0] is none */
-	uint32_t n_values, n_labels;
+	uint32_t n_values, n_labels, n_functions;
 	uint32_t stack_bytes, stack_top;     /* used by memory: now, at most */
 	uint32_t scratch_bytes, scratch_top; /* likewise */
 	/* Behind a jump nothing runs until a label that is jumped to; the kernel refuses code
@@ -135,21 +151,37 @@ void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_v
 void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v);
 void ir_zero(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes);
 void ir_loop(struct ir *ir, int64_t turns);
-/* if (turns >= a limit still to be set) goto label */
-void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label);
+/* Counts one more turn, or goes to the label when there were too many: where the kernel counts them
+ * when it says so, else when there were `most` (0: a limit that is still to be set). */
+void ir_may_turn(struct ir *ir, ir_value turns, int64_t most, ir_label label);
 void ir_loop_end(struct ir *ir);
+/* Where the kernel counts turns: a number that its verifier knows nothing of; else 0. */
+ir_value ir_unknown(struct ir *ir);
+/* v = v, but the verifier knows no more of it than of `unknown`. */
+void ir_forget(struct ir *ir, ir_value v, ir_value unknown);
+/* The number of a function, for the call that stands before it. */
+uint32_t ir_new_function(struct ir *ir);
+void ir_call_function(struct ir *ir, uint32_t number);
+void ir_function(struct ir *ir, uint32_t number);
+ir_value ir_parameter(struct ir *ir, int n);
+void ir_return(struct ir *ir, int64_t value);
+void ir_function_end(struct ir *ir);
 
 #define LOOP_TURNS_MAX 2000
-/* loop_turns.c: gives the loops whose number of turns is not known (ir_loop with 0) their limit. The
- * verifier sees `n_clauses` such clauses one after the other. */
+/* loop_turns.c: gives the loops whose number of turns is not known (ir_loop and ir_may_turn with 0)
+ * the limit that they have on kernels that do not count turns. The verifier sees `n_clauses` such
+ * clauses one after the other. */
 void loop_turns_set(struct ir *ir, uint32_t n_clauses);
 
-/* d = helper(args): IR_V(value), IR_I(number), IR_M(memory, offset), IR_MAP(number), IR_CTX. */
+/* d = helper(args): IR_V(value), IR_I(number), IR_M(memory, offset), IR_MAP(number), IR_CTX,
+ * IR_FUNC(number), IR_FRAME. */
 #define IR_V(v)	     ((struct ir_arg){IR_ARG_VALUE, (v), 0})
 #define IR_I(i)	     ((struct ir_arg){IR_ARG_IMM, 0, (int64_t)(i)})
 #define IR_M(m, off) ((struct ir_arg){IR_ARG_MEM, (m), (off)})
 #define IR_MAP(n)    ((struct ir_arg){IR_ARG_MAP, 0, (n)})
 #define IR_CTX	     ((struct ir_arg){IR_ARG_CONTEXT, 0, 0})
+#define IR_FUNC(n)   ((struct ir_arg){IR_ARG_FUNCTION, (n), 0})
+#define IR_FRAME     ((struct ir_arg){IR_ARG_FRAME, 0, 0})
 ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n);
 #define IR_CALL_(ir, helper, ...)                                                                  \
 	ir_call(ir, helper, (const struct ir_arg[]){__VA_ARGS__},                                  \

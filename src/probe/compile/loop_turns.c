@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's verifier follows every turn of a loop, and at each branch remembers the way not
- * taken. It gives up at 8,192 such ways, or at a million instructions; its time grows with the
- * square of the turns. So a loop that ends at a condition may turn as often as what it contains
- * allows: often when it is short, seldom when it is long. All such loops of a clause get the same
- * number, the largest with which the clause stays within the budget.
+ * How often loops turn on kernels that do not count turns themselves (before Linux 6.9). There the
+ * verifier follows every turn of a loop, and at each branch remembers the way not taken. It gives up
+ * at 8,192 such ways, or at a million instructions; its time grows with the square of the turns. So
+ * a loop that ends at a condition may turn as often as what it contains allows: often when it is
+ * short, seldom when it is long. All such loops of a clause get the same number, the largest with
+ * which the clause stays within the budget.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@
 /* The limit itself leaves nothing to be remembered: its number is known at every turn. */
 static uint64_t units_of(const struct ir_insn *i)
 {
-	if (i->is_turn_limit)
+	if (i->op == IR_MAY_TURN)
 		return 1;
 	return i->op == IR_BRANCH || i->op == IR_SET ? BRANCH_UNITS : 1;
 }
@@ -60,6 +61,12 @@ static uint64_t units_in_loops(const struct ir *ir, uint64_t turns)
 	return all;
 }
 
+/* One whose number is not known. */
+static bool is_limit(const struct ir_insn *i)
+{
+	return i->op == IR_MAY_TURN && !i->imm;
+}
+
 void loop_turns_set(struct ir *ir, uint32_t n_clauses)
 {
 	uint64_t low = TURNS_MIN, high = LOOP_TURNS_MAX;
@@ -67,7 +74,7 @@ void loop_turns_set(struct ir *ir, uint32_t n_clauses)
 	bool has_limits = false;
 
 	for (size_t i = 0; i < ir->insns.n; i++)
-		has_limits |= ir->insns.v[i].is_turn_limit;
+		has_limits |= is_limit(&ir->insns.v[i]);
 	if (!has_limits)
 		return;
 	while (low < high) {
@@ -79,6 +86,6 @@ void loop_turns_set(struct ir *ir, uint32_t n_clauses)
 			high = middle - 1;
 	}
 	for (size_t i = 0; i < ir->insns.n; i++)
-		if (ir->insns.v[i].is_turn_limit)
+		if (is_limit(&ir->insns.v[i]))
 			ir->insns.v[i].imm = (int64_t)low;
 }

@@ -21,7 +21,7 @@
 
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
-static void lower_statements(struct lower *l, const struct stmt *s)
+void lower_statements(struct lower *l, const struct stmt *s)
 {
 	/* What nothing leads to is not looked at: unroll() in unroll() would take for ever. */
 	for (; s && !l->ir.is_dead && !l->ir.is_too_long; s = s->next) {
@@ -61,110 +61,6 @@ static void lower_if(struct lower *l, const struct stmt *s)
 	ir_place_label(&l->ir, no);
 	lower_statements(l, s->other);
 	ir_place_label(&l->ir, done);
-}
-
-/* --- loops ------------------------------------------------------------------------------------ */
-
-/* Counts turns and leaves, counted as a loss, when there are too many. */
-static void limit_turns(struct lower *l, ir_value turns, ir_label too_many)
-{
-	ir_limit_turns(&l->ir, turns, too_many);
-	ir_copy(&l->ir, turns, ir_alu_imm(&l->ir, BPF_ADD, turns, 1));
-}
-
-static void too_many_turns(struct lower *l, ir_label too_many, ir_label end)
-{
-	ir_jump(&l->ir, end);
-	ir_place_label(&l->ir, too_many);
-	lower_count_loss(l, offsetof(struct clause_loss, loop_limit));
-}
-
-static void lower_while(struct lower *l, const struct stmt *s)
-{
-	struct loop_labels loop = {ir_new_label(&l->ir), ir_new_label(&l->ir), l->loop};
-	ir_label too_many = ir_new_label(&l->ir);
-	ir_value turns = ir_new_value(&l->ir);
-
-	l->loop = &loop;
-	ir_set_const(&l->ir, turns, 0);
-	ir_loop(&l->ir, 0);
-	ir_place_label(&l->ir, loop.next);
-	lower_condition(l, s->a, loop.end);
-	limit_turns(l, turns, too_many);
-	lower_statements(l, s->body);
-	ir_jump(&l->ir, loop.next);
-	ir_loop_end(&l->ir);
-	too_many_turns(l, too_many, loop.end);
-	ir_place_label(&l->ir, loop.end);
-	l->loop = loop.outer;
-}
-
-/* 0 when they are not, or are too many. */
-static int64_t known_turns(const struct lower *l, const struct stmt *s)
-{
-	uint64_t from = s->a->constant[l->mode], to = s->b->constant[l->mode];
-
-	if (!s->a->is_constant[l->mode] || !s->b->is_constant[l->mode])
-		return 0;
-	if ((int64_t)to <= (int64_t)from)
-		return 1; /* the condition is looked at once */
-	return to - from <= LOOP_TURNS_MAX ? (int64_t)(to - from) : 0;
-}
-
-/* The variable that the loop declares: the first of its name from where the loop begins. */
-static const struct variable *loop_variable(const struct lower *l, const struct stmt *s)
-{
-	const struct variable *best = NULL;
-	const struct check_clause *c = l->is_in_error ? l->error_clause : l->clause;
-
-	for (const struct variable *v = c->locals; v; v = v->next)
-		if (v->is_loop && !strcmp(v->name, s->name) && v->place.from >= s->place.from &&
-			(!best || v->place.from < best->place.from))
-			best = v;
-	return best;
-}
-
-/* for ($i : a..b): b is not part of it, and is looked at once. */
-static void lower_for(struct lower *l, const struct stmt *s)
-{
-	struct loop_labels loop = {ir_new_label(&l->ir), ir_new_label(&l->ir), l->loop};
-	ir_label top = ir_new_label(&l->ir), too_many = ir_new_label(&l->ir);
-	ir_value i = loop_variable(l, s)->storage, end = ir_new_value(&l->ir),
-		 turns = ir_new_value(&l->ir);
-	int64_t n_known = known_turns(l, s);
-
-	l->loop = &loop;
-	ir_copy(&l->ir, end, lower_value(l, s->b));
-	ir_copy(&l->ir, i, lower_value(l, s->a));
-	ir_set_const(&l->ir, turns, 0);
-	ir_loop(&l->ir, n_known);
-	ir_place_label(&l->ir, top);
-	ir_branch(&l->ir, BPF_JSGE, i, end, loop.end);
-	if (!n_known)
-		limit_turns(l, turns, too_many);
-	lower_statements(l, s->body);
-	ir_place_label(&l->ir, loop.next);
-	ir_copy(&l->ir, i, ir_alu_imm(&l->ir, BPF_ADD, i, 1));
-	ir_jump(&l->ir, top);
-	ir_loop_end(&l->ir);
-	if (!n_known)
-		too_many_turns(l, too_many, loop.end);
-	ir_place_label(&l->ir, loop.end);
-	l->loop = loop.outer;
-}
-
-static void lower_unroll(struct lower *l, const struct stmt *s)
-{
-	struct loop_labels loop = {0, ir_new_label(&l->ir), l->loop};
-
-	l->loop = &loop;
-	for (uint64_t i = 0; i < s->a->constant[l->mode] && !l->ir.is_dead; i++) {
-		loop.next = ir_new_label(&l->ir);
-		lower_statements(l, s->body);
-		ir_place_label(&l->ir, loop.next);
-	}
-	ir_place_label(&l->ir, loop.end);
-	l->loop = loop.outer;
 }
 
 static void clear_local(struct lower *l, const struct variable *v)
@@ -218,10 +114,7 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 			clear_local(l, meaning_of(l, s->a)->variable);
 		break;
 	case STMT_FOR_MAP:
-		/* The kernel calls a function for each entry, which code without functions of its
-		 * own cannot offer. */
-		diag_error(l->diags, s->place, "loop", "a loop over a map is not there yet");
-		diag_hint(l->diags, "print(@%s) prints all of it", s->a->name);
+		lower_for_map(l, s);
 		break;
 	}
 }

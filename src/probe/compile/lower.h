@@ -32,7 +32,7 @@ struct lower {
 	ir_value error[N_ERROR_FACTS]; /* kept for error {}; 0 = nobody asks */
 	struct loop_labels *loop;
 	struct point_types *point_types; /* for facts of the running kernel */
-	bool uses_site, reads_user, is_in_error;
+	bool uses_site, reads_user, is_in_error, is_in_function;
 	uint32_t n_looping; /* clauses with loops at this point, this one too */
 };
 
@@ -41,6 +41,15 @@ struct lower {
 void lower_clause(struct lower *l, size_t *predicate_n);
 
 /* --- shared by the files of the lowering ----------------------------------------------------- */
+
+/* lower.c */
+void lower_statements(struct lower *l, const struct stmt *s);
+
+/* lower_loop.c */
+void lower_while(struct lower *l, const struct stmt *s);
+void lower_for(struct lower *l, const struct stmt *s);
+void lower_for_map(struct lower *l, const struct stmt *s);
+void lower_unroll(struct lower *l, const struct stmt *s);
 
 /* An object in memory: of the traced program, of the kernel, of the context, or of ours. */
 struct object {

@@ -45,6 +45,24 @@ static bool find_uprobe_multi(int program_fd)
 	return fd == -EBADF;
 }
 
+/* r0 = 0; while (may_goto) ; exit */
+static bool find_turns(void)
+{
+	static const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+		{.code = STREAM_LOOP_CODE, .off = 1},
+		{.code = BPF_JMP | BPF_JA, .off = -2},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	struct bpf_program_spec spec = {.type = BPF_PROG_TYPE_KPROBE,
+		.name = "weir_feature",
+		.insns = insns,
+		.n_insns = sizeof(insns) / sizeof(insns[0])};
+	FD_AUTO fd = bpf_program_open(&spec, NULL, 0);
+
+	return fd >= 0;
+}
+
 /* Whether a word is in a list with commas. */
 static bool has_word(const char *list, const char *word)
 {
@@ -114,6 +132,21 @@ int kernel_reads_percpu(const struct probe_session_options *options, struct err 
 		return 0;
 	return err_set(err, ERR_UNSUPPORTED,
 		"this kernel's programs cannot read the values of other processors (Linux 5.19), and the script reads an aggregation; @x += n makes a number that can be read");
+}
+
+static bool has_loops(const struct stream *s)
+{
+	for (enum mode m = 0; m < N_MODES; m++)
+		for (size_t i = 0; i < s->code[m].n; i++)
+			if (s->code[m].v[i].code == STREAM_LOOP_CODE)
+				return true;
+	return false;
+}
+
+void kernel_features_find_turns(struct kernel_features *f,
+	const struct probe_session_options *options, const struct stream *stream)
+{
+	f->counts_turns = has_loops(stream) && !is_off(options, "turns") && find_turns();
 }
 
 int kernel_refusal(struct err *err, int errnum, const char *what)

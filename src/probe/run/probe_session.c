@@ -204,8 +204,10 @@ static int open_all(struct probe_session *s, struct err *err)
 	bool loads = has_files(s->stream);
 	int rc = find_features(s, loads, err);
 
-	if (rc == 0)
+	if (rc == 0) {
+		kernel_features_find_turns(&s->features, &s->options, s->stream);
 		rc = run_points(s, err);
+	}
 	if (rc == 0)
 		rc = check_points(s, err);
 	if (rc == 0)

@@ -31,6 +31,7 @@ struct kernel_features {
 	bool has_uprobe_multi;
 	bool can_sleep; /* programs of uprobes */
 	bool has_task_storage;
+	bool counts_turns;   /* of loops: may_goto (Linux 6.9) */
 	bool has_tracefs;    /* not looked at before it is needed: false = switched off */
 	bool needs_prealloc; /* hash maps must get their memory at once (before Linux 6.1) */
 };
@@ -130,6 +131,9 @@ void kernel_features_find(
 	struct kernel_features *f, const struct probe_session_options *options, bool loads);
 /* Refuses when programs cannot read what other processors have in maps. */
 int kernel_reads_percpu(const struct probe_session_options *options, struct err *err);
+/* Sets counts_turns, when the stream has loops that ask. */
+void kernel_features_find_turns(struct kernel_features *f,
+	const struct probe_session_options *options, const struct stream *stream);
 /* The sentence when the kernel does not let us; `errnum` of the failed call. */
 int kernel_refusal(struct err *err, int errnum, const char *what);
 

@@ -6,11 +6,13 @@
  *   for each clause: if (is_32) { 32-bit piece } else { 64-bit piece }
  *       a piece: if (enabled[clause]) { its predicate, its action }
  *   scratch area given back; return 0
+ *   the functions of the pieces
  *
  * The mode is asked again for each clause, so that no jump is longer than one clause: jumps have 16
  * bits, also after the verifier has made helper calls inline, and a point may have many clauses. In
  * the pieces numbers of maps become descriptors, and bpf_copy_from_user becomes bpf_probe_read_user
- * where the program cannot sleep.
+ * where the program cannot sleep; functions cannot, since the kernel calls them with a lock. A loop's
+ * question becomes may_goto where the kernel has it, and else a comparison with a limit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,11 +32,19 @@ struct code_part {
 	uint32_t clause_i;
 };
 
+/* The functions of a piece: in the stream's code, and where the piece itself is in the program. */
+struct functions {
+	struct code_part in_stream; /* `from` is not known before they are there */
+	uint32_t caller, caller_n;
+};
+
 struct assembly {
 	struct probe_session *s;
 	struct run_program *p;
 	struct bpf_code code;
 	VEC(struct code_part) parts;
+	VEC(struct functions) functions;
+	VEC(uint32_t) starts; /* of functions, in the program; in order, each once */
 	struct err *err;
 };
 
@@ -51,37 +61,70 @@ static int check_range(const struct assembly *a, enum mode mode, const struct st
 	return 0;
 }
 
-/* Map numbers and helpers of the instructions from `from` on. */
-static int patch(struct assembly *a, size_t from)
+static void patch_loop(const struct assembly *a, struct bpf_insn *insn)
+{
+	bool counts = a->s->features.counts_turns;
+
+	if (insn->src_reg == STREAM_LOOP_UNKNOWN) {
+		*insn = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K};
+		if (counts)
+			*insn = (struct bpf_insn){
+				.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_pid_tgid};
+	} else if (counts) {
+		insn->imm = 0;
+	} else {
+		insn->code = BPF_JMP | BPF_JGE | BPF_K;
+	}
+}
+
+static int patch_map(const struct assembly *a, struct bpf_insn *insn)
+{
+	if (insn->src_reg != BPF_PSEUDO_MAP_FD)
+		return 0;
+	if (insn->imm < 0 || insn->imm >= RUN_MAPS || a->s->maps[insn->imm] < 0)
+		return err_set(a->err, ERR_FORMAT,
+			"the stream's code uses map %d, which does not exist", insn->imm);
+	insn->imm = a->s->maps[insn->imm];
+	return 0;
+}
+
+/* Map numbers, helpers and loops of the instructions from `from` on. */
+static int patch(struct assembly *a, size_t from, bool can_sleep)
 {
 	for (size_t i = from; i < a->code.insns.n; i++) {
 		struct bpf_insn *insn = &a->code.insns.v[i];
 
 		if (insn->code == (BPF_LD | BPF_DW | BPF_IMM)) {
-			if (insn->src_reg == BPF_PSEUDO_MAP_FD) {
-				if (insn->imm < 0 || insn->imm >= RUN_MAPS ||
-					a->s->maps[insn->imm] < 0)
-					return err_set(a->err, ERR_FORMAT,
-						"the stream's code uses map %d, which does not exist",
-						insn->imm);
-				insn->imm = a->s->maps[insn->imm];
-			}
+			if (patch_map(a, insn) < 0)
+				return ERR_FORMAT;
 			i++; /* its second half is no instruction */
 			continue;
 		}
+		if (insn->code == STREAM_LOOP_CODE)
+			patch_loop(a, insn);
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
-			insn->imm == BPF_FUNC_copy_from_user && !a->p->can_sleep)
+			insn->imm == BPF_FUNC_copy_from_user && !can_sleep)
 			insn->imm = BPF_FUNC_probe_read_user;
 	}
 	return 0;
 }
 
+/* Instructions of a piece, at the end of the program. */
+static int add_part(struct assembly *a, struct code_part part, bool can_sleep)
+{
+	part.from = (uint32_t)a->code.insns.n;
+	bpf_append(&a->code, a->s->stream->code[part.mode].v + part.at, part.n);
+	vec_push(&a->parts, part);
+	return patch(a, part.from, can_sleep);
+}
+
 static int add_piece(struct assembly *a, const struct stream_point *sp, enum mode mode)
 {
 	const struct stream_piece *piece = &sp->pieces[mode];
-	const struct bpf_insn *code = a->s->stream->code[mode].v;
 	uint32_t at = piece->predicate_n ? piece->predicate_at : piece->action_at;
-	struct code_part part = {.at = at, .n = piece->predicate_n + piece->action_n, .mode = mode};
+	uint32_t n = piece->predicate_n + piece->action_n - piece->functions_n;
+	struct code_part part = {.at = at, .n = n, .mode = mode, .clause_i = sp->clause_i};
+	struct functions f = {.in_stream = part, .caller_n = n};
 	int skip = bpf_label(&a->code);
 	int rc = check_range(a, mode, piece);
 
@@ -90,12 +133,60 @@ static int add_piece(struct assembly *a, const struct stream_point *sp, enum mod
 	bpf_load_map_value(&a->code, BPF_REG_1, a->s->enabled_map, sp->clause_i);
 	bpf_load(&a->code, BPF_B, BPF_REG_1, BPF_REG_1, 0);
 	bpf_jump_imm(&a->code, BPF_JEQ, BPF_REG_1, 0, skip);
-	part.from = (uint32_t)a->code.insns.n;
-	part.clause_i = sp->clause_i;
-	bpf_append(&a->code, code + at, part.n);
-	vec_push(&a->parts, part);
-	rc = patch(a, part.from);
+	f.caller = (uint32_t)a->code.insns.n;
+	rc = add_part(a, part, a->p->can_sleep);
 	bpf_place(&a->code, skip);
+	f.in_stream.at += n;
+	f.in_stream.n = piece->functions_n;
+	if (piece->functions_n)
+		vec_push(&a->functions, f);
+	return rc;
+}
+
+static void add_start(struct assembly *a, uint32_t insn_i)
+{
+	size_t i = a->starts.n;
+
+	while (i && a->starts.v[i - 1] > insn_i)
+		i--;
+	if (i && a->starts.v[i - 1] == insn_i)
+		return;
+	vec_push(&a->starts, insn_i);
+	for (size_t k = a->starts.n - 1; k > i; k--)
+		a->starts.v[k] = a->starts.v[k - 1];
+	a->starts.v[i] = insn_i;
+}
+
+/* Calls and addresses in the instructions [from, from + n) of functions that begin at `base`. */
+static void patch_addresses(struct assembly *a, uint32_t from, uint32_t n, uint32_t base)
+{
+	for (uint32_t i = from; i < from + n; i++) {
+		struct bpf_insn *insn = &a->code.insns.v[i];
+		bool is_constant = insn->code == (BPF_LD | BPF_DW | BPF_IMM);
+
+		if ((is_constant && insn->src_reg == BPF_PSEUDO_FUNC) ||
+			(insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL)) {
+			uint32_t start = base + (uint32_t)insn->imm;
+
+			add_start(a, start);
+			insn->imm = (int32_t)(start - i - 1);
+		}
+		i += is_constant; /* its second half */
+	}
+}
+
+static int add_functions(struct assembly *a)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->functions.n && rc == 0; i++) {
+		const struct functions *f = &a->functions.v[i];
+		uint32_t base = (uint32_t)a->code.insns.n;
+
+		rc = add_part(a, f->in_stream, false);
+		patch_addresses(a, f->caller, f->caller_n, base);
+		patch_addresses(a, base, f->in_stream.n, base);
+	}
 	return rc;
 }
 
@@ -137,6 +228,8 @@ static int assemble(struct assembly *a)
 	if (p->scratch_bytes)
 		bpf_store_imm(c, BPF_DW, BPF_REG_7, -8, 0);
 	bpf_return_0(c);
+	if (rc == 0)
+		rc = add_functions(a);
 	if (rc == 0 && c->is_too_long)
 		rc = err_set(a->err, ERR_LIMIT,
 			"%s: one of its clauses is so long that a jump over it is not possible",
@@ -239,6 +332,8 @@ static void assembly_reset(struct assembly *a)
 {
 	bpf_code_release(&a->code);
 	vec_release(&a->parts);
+	vec_release(&a->functions);
+	vec_release(&a->starts);
 	a->code = (struct bpf_code){0};
 }
 
@@ -250,6 +345,8 @@ static int load(struct assembly *a, struct bpf_program_spec *spec)
 		return fd;
 	spec->insns = a->code.insns.v;
 	spec->n_insns = a->code.insns.n;
+	spec->functions = a->starts.v;
+	spec->n_functions = (uint32_t)a->starts.n;
 	spec->can_sleep = a->p->can_sleep;
 	fd = bpf_program_open(spec, NULL, 0);
 	a->p->fd = fd;

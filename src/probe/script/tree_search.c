@@ -40,7 +40,7 @@ bool expr_has_block(const struct expr *e)
 
 static bool is_loop(const struct stmt *s)
 {
-	return s->kind == STMT_WHILE || s->kind == STMT_FOR;
+	return s->kind == STMT_WHILE || s->kind == STMT_FOR || s->kind == STMT_FOR_MAP;
 }
 
 bool stmts_have_loop(const struct stmt *s)

@@ -12,11 +12,20 @@
  *   give the scratch area back; return 0
  *
  * A piece begins with its predicate (when it has one), never changes r6 and r7, and ends by running
- * off its end. It uses the stack from r10-1 down to r10-STREAM_STACK_BYTES; below that are the
- * loader's own 8-byte words (enum stream_word). Maps are loaded by ld_imm64 with src_reg
+ * off its end. At the top of the stack are the loader's own 8-byte words (enum stream_word); below
+ * them it uses up to STREAM_STACK_BYTES. Maps are loaded by ld_imm64 with src_reg
  * BPF_PSEUDO_MAP_FD and imm = number of the map in this stream. User memory is read with
  * bpf_copy_from_user; where a program cannot sleep the loader puts bpf_probe_read_user there, which
  * takes the same arguments.
+ *
+ * Behind its end a piece may have functions, which it calls or which helpers call for each entry of
+ * a map. They get the stack of the piece as their fourth argument and end by an exit; the loader puts
+ * them behind the end of its program. A call with src_reg BPF_PSEUDO_CALL, and ld_imm64 with src_reg
+ * BPF_PSEUDO_FUNC, have imm = its first instruction, counted from the first one of all functions of
+ * the piece.
+ *
+ * Loops of any length ask at each turn whether they may go on (STREAM_LOOP_CODE). Kernels that count
+ * turns do so themselves; on others the loader compares with a limit.
  */
 #ifndef WEIR_PROBE_STREAM_STREAM_H
 #define WEIR_PROBE_STREAM_STREAM_H
@@ -32,17 +41,18 @@
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 
-#define STREAM_STACK_BYTES 456
-/* The loader's words, as offsets from r10. */
+/* The loader's words, as offsets from r10. They are at the top, so that a program has no more stack
+ * than it needs: that of functions comes to it, and 512 bytes are all there are. */
 enum stream_word {
 	STREAM_WORD_SITE =
-		-464, /* number of the site (stream run's site table): cookie of the link */
-	STREAM_WORD_CALL = -472, /* SYSCALL: number of the call */
-	STREAM_WORD_REGS =
-		-480, /* SYSCALL: kernel address of the user registers (struct pt_regs) */
-	STREAM_WORD_IS_32 = -488, /* the loader's: whether the program is a 32-bit one */
-	STREAM_WORD_FREE = -512	  /* -512 .. -489: for the loader's use */
+		-8, /* number of the site (stream run's site table): cookie of the link */
+	STREAM_WORD_CALL = -16, /* SYSCALL: number of the call */
+	STREAM_WORD_REGS = -24, /* SYSCALL: kernel address of the user registers (struct pt_regs) */
+	STREAM_WORD_IS_32 = -32, /* the loader's: whether the program is a 32-bit one */
+	STREAM_WORD_FREE = -56	 /* -56 .. -33: for the loader's use */
 };
+#define STREAM_WORDS_BYTES 56
+#define STREAM_STACK_BYTES 456
 
 /* Maps. The first are the loader's, the script's own follow. */
 enum stream_map {
@@ -66,6 +76,14 @@ enum run_fact {
 	FACT_TAI,	 /* CLOCK_TAI - CLOCK_BOOTTIME, ns */
 	N_RUN_FACTS
 };
+
+/*
+ * The operation code of may_goto (Linux 6.9); what the loader makes of it follows from src_reg:
+ *   STREAM_LOOP_TURN     may_goto off; without it: if r0 >= imm goto off
+ *   STREAM_LOOP_UNKNOWN  r0 = something that the verifier knows nothing of; without it: r0 = 0
+ */
+#define STREAM_LOOP_CODE (BPF_JMP | 0xe0)
+enum { STREAM_LOOP_TURN, STREAM_LOOP_UNKNOWN };
 
 #define STREAM_STACK_FRAMES 127
 #define STREAM_SCRATCH_MAX  16384 /* bytes of a scratch area */
@@ -151,6 +169,7 @@ struct stream_line {
 struct stream_piece {
 	uint32_t predicate_at, predicate_n; /* instructions; n = 0: no predicate */
 	uint32_t action_at, action_n;
+	uint32_t functions_n; /* of these, at the end, so many are functions */
 	bool is_there;	     /* false: this mode cannot be compiled (why_not) or does not occur */
 	const char *why_not; /* a sentence, or NULL */
 	uint32_t scratch_bytes; /* that it needs; 0 = none */

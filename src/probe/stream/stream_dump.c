@@ -156,6 +156,14 @@ static void put_insn(struct dump *d, const struct entry *e, struct buf *out)
 	if (bpf_insn_is_wide(insn) && insn->src_reg == BPF_PSEUDO_MAP_FD) {
 		buf_printf(out, "r%d = map ", insn->dst_reg);
 		put_text(out, map_name(d->s, insn->imm));
+	} else if (bpf_insn_is_wide(insn) && insn->src_reg == BPF_PSEUDO_FUNC) {
+		buf_printf(out, "r%d = function %d", insn->dst_reg, insn->imm);
+	} else if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL) {
+		buf_printf(out, "call function %d", insn->imm);
+	} else if (insn->code == STREAM_LOOP_CODE && insn->src_reg == STREAM_LOOP_UNKNOWN) {
+		buf_put_cstr(out, "r0 = unknown");
+	} else if (insn->code == STREAM_LOOP_CODE) {
+		buf_printf(out, "may_turn (%d) else goto %+d", insn->imm, insn->off);
 	} else {
 		bpf_insn_print(insn, next, out);
 	}
@@ -319,6 +327,8 @@ static void put_piece(const struct stream_piece *piece, int bits, struct buf *ou
 		buf_printf(out, "predicate %u, %u instructions; ", piece->predicate_at,
 			piece->predicate_n);
 	buf_printf(out, "action %u, %u instructions", piece->action_at, piece->action_n);
+	if (piece->functions_n)
+		buf_printf(out, ", the last %u of functions", piece->functions_n);
 	if (piece->scratch_bytes)
 		buf_printf(out, "; %u bytes of scratch", piece->scratch_bytes);
 	if (piece->uses_site)

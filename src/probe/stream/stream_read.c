@@ -375,10 +375,13 @@ static int read_piece(struct stream_reader *r, struct stream_piece *piece)
 	piece->predicate_n = cursor_u32(&r->c);
 	piece->action_at = cursor_u32(&r->c);
 	piece->action_n = cursor_u32(&r->c);
+	piece->functions_n = cursor_u32(&r->c);
 	piece->scratch_bytes = cursor_u32(&r->c);
 	piece->why_not = take_optional_text(r);
 	if (piece->scratch_bytes > STREAM_SCRATCH_MAX)
 		return refuse(r, "needs too much room: %u bytes", piece->scratch_bytes);
+	if (piece->functions_n > piece->action_n)
+		return refuse(r, "has more functions than code");
 	if (!piece->is_there &&
 		(flags || piece->predicate_at || piece->predicate_n || piece->action_at ||
 			piece->action_n || piece->scratch_bytes))

@@ -162,6 +162,7 @@ static void put_piece(struct buf *b, const struct stream_piece *piece)
 	buf_put_u32(b, p.predicate_n);
 	buf_put_u32(b, p.action_at);
 	buf_put_u32(b, p.action_n);
+	buf_put_u32(b, p.functions_n);
 	buf_put_u32(b, p.scratch_bytes);
 	put_text(b, p.why_not);
 }

@@ -110,11 +110,11 @@ static void test_homes(void)
 	for (int i = 0; i < 3; i++)
 		ir_store(&ir, mem, 8 * i, 8, v[i]);
 	CHECK_EQ(emit(&ir, &code, &err), 0);
-	/* r8 = 0; r9 = 1; r0 = 2; *(r10 - 32) = r0, below the memory */
+	/* r8 = 0; r9 = 1; r0 = 2; *(r10 - 88) = r0, below the loader's words and the memory */
 	CHECK_EQ(code.insns.v[0].dst_reg, BPF_REG_8);
 	CHECK_EQ(code.insns.v[1].dst_reg, BPF_REG_9);
 	CHECK_EQ(code.insns.v[3].dst_reg, BPF_REG_10);
-	CHECK_EQ(code.insns.v[3].off, -32);
+	CHECK_EQ(code.insns.v[3].off, -STREAM_WORDS_BYTES - 32);
 	bpf_code_release(&code);
 	ir_release(&ir);
 }
@@ -193,7 +193,7 @@ static int64_t limit_of(int n_branches, bool is_nested, int64_t known, uint32_t 
 	int64_t limit = -1;
 
 	ir_loop(&ir, 0);
-	ir_limit_turns(&ir, turns, out);
+	ir_may_turn(&ir, turns, 0, out);
 	if (is_nested)
 		ir_loop(&ir, known);
 	for (int i = 0; i < n_branches; i++)
@@ -204,7 +204,7 @@ static int64_t limit_of(int n_branches, bool is_nested, int64_t known, uint32_t 
 	ir_place_label(&ir, out);
 	loop_turns_set(&ir, n_clauses);
 	for (size_t i = 0; i < ir.insns.n; i++)
-		if (ir.insns.v[i].is_turn_limit)
+		if (ir.insns.v[i].op == IR_MAY_TURN)
 			limit = ir.insns.v[i].imm;
 	ir_release(&ir);
 	return limit;
