@@ -295,7 +295,6 @@ refused() { # TAG SCRIPT
 	timeout 10 "$WEIR" probe -q "$2" >refused.txt 2>refused.err
 	equal "refused: $2" "1 [$1]" "$? $(grep -o '\[[a-z-]*\]$' refused.err | head -n 1)"
 }
-refused unknown-function 'begin { @a[1] = 1; print(len(@a)); }'
 refused aggregation 'begin { @a = hist(1); print(@a + 1); }'
 
 # --- settings --------------------------------------------------------------------------------------------------

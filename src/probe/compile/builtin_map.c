@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of maps: keys, and what is aggregated into values (its code is in lower_map.c). */
+#include <errno.h>
 #include <string.h>
 
 #include "probe/compile/builtin.h"
@@ -53,6 +54,99 @@ static ir_value lower_delete(struct lower *l, const struct expr *e)
 
 	return ir_set_imm(&l->ir, BPF_JEQ,
 		lower_map_delete(l, meaning_of(l, map)->map, map->args ? map->args : map->next), 0);
+}
+
+/* --- len() ------------------------------------------------------------------------------------- */
+
+static bool is_stack(const struct type *type)
+{
+	return type->kind == TYPE_USTACK || type->kind == TYPE_KSTACK;
+}
+
+/* A map as a whole, which is not one without a key that holds a stack. */
+static bool is_whole_map(const struct check_clause *c, const struct expr *a)
+{
+	const struct map_use *m = a->kind == EXPR_MAP && !a->args ? check_meaning(c, a)->map : NULL;
+
+	return m && !(m->key && m->key->kind == SHAPE_NONE);
+}
+
+static const struct type *check_len_of_map(struct check_clause *c, struct expr *a)
+{
+	struct map_use *m = check_meaning(c, a)->map;
+
+	m->is_read = true;
+	a->type[c->mode] = check_void(c);
+	return check_int(c, 8, true);
+}
+
+/* len(@m): entries; len(STACK): frames; len(ARRAY): elements */
+static const struct type *check_len(struct check_clause *c, struct expr *e)
+{
+	struct expr *a = e->args;
+	const struct type *type;
+
+	if (a->kind == EXPR_MAP && !a->args && check_map_of(c, a) && is_whole_map(c, a))
+		return check_len_of_map(c, a);
+	type = check_value(c, a);
+	if (type->kind == TYPE_BAD)
+		return type;
+	if (type->kind == TYPE_ARRAY)
+		return check_set_constant(c, e, check_int(c, 8, true), type->n);
+	if (is_stack(type))
+		return check_int(c, 8, true);
+	check_error(c, a->place, "type",
+		"len() is of a map with keys, a stack or an array, and this is a %s",
+		type_text(c, type));
+	if (type_is_text(type))
+		check_hint(c, "strlen() is of a text");
+	return check_bad(c);
+}
+
+/* The stack is where all stacks are kept, under its number; 0 is none. */
+static ir_value lower_len_of_stack(struct lower *l, const struct expr *a)
+{
+	ir_mem mem = ir_new_memory(&l->ir, 16);
+	ir_value id = ir_new_value(&l->ir), n = ir_new_value(&l->ir), p;
+	ir_label done = ir_new_label(&l->ir), there = ir_new_label(&l->ir);
+
+	lower_store(l, a, (struct destination){type_of(l, a), mem, 0});
+	ir_set_const(&l->ir, n, 0);
+	ir_copy(&l->ir, id, ir_load(&l->ir, mem, 0, 8, false));
+	ir_branch_imm(&l->ir, BPF_JEQ, id, 0, done);
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_STACKS), IR_M(mem, 0));
+	ir_branch_imm(&l->ir, BPF_JNE, p, 0, there);
+	lower_fail(l, FAILURE_OTHER, ENOENT);
+	ir_place_label(&l->ir, there);
+	ir_copy(&l->ir, n, ir_load_at(&l->ir, p, 0, 8, false));
+	ir_place_label(&l->ir, done);
+	return n;
+}
+
+/* for_each_map_elem(map, function, ..) says how often it has called the function, which does nothing. */
+static ir_value lower_len_of_map(struct lower *l, const struct map_use *map)
+{
+	uint32_t function = ir_new_function(&l->ir);
+	ir_value n = ir_new_value(&l->ir);
+
+	ir_loop(&l->ir, 1);
+	ir_copy(&l->ir, n,
+		IR_CALL_(&l->ir, BPF_FUNC_for_each_map_elem, IR_MAP(lower_map_number(map)),
+			IR_FUNC(function), IR_FRAME, IR_I(0)));
+	ir_function(&l->ir, function);
+	ir_return(&l->ir, 0);
+	ir_function_end(&l->ir);
+	ir_loop_end(&l->ir);
+	return n;
+}
+
+static ir_value lower_len(struct lower *l, const struct expr *e)
+{
+	const struct expr *a = e->args;
+
+	if (type_of(l, a)->kind == TYPE_VOID)
+		return lower_len_of_map(l, meaning_of(l, a)->map);
+	return lower_len_of_stack(l, a);
 }
 
 /* --- aggregations ----------------------------------------------------------------------------- */
@@ -170,8 +264,8 @@ const struct builtin map_builtins[] = {
 	{"delete", "delete(@MAP[KEY]) or delete(@MAP, KEY)", 1, 2, .check = check_delete,
 		.lower = lower_delete, .has_effect = true},
 	{"has_key", "has_key(@MAP, KEY)", 2, 2, .check = check_has_key, .lower = lower_has_key},
-	{"len", "len(@MAP)", 1, 1, .check = check_not_yet,
-		.help = "a counter of its own counts what is put into a map"},
+	{"len", "len(@MAP), len(STACK) or len(ARRAY)", 1, 1, .check = check_len,
+		.lower = lower_len},
 	{"count", "count()", 0, 0, AGGREGATE(COUNT)},
 	{"sum", "sum(INTEGER)", 1, 1, AGGREGATE(SUM)},
 	{"min", "min(INTEGER)", 1, 1, AGGREGATE(MIN)},

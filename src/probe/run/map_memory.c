@@ -50,7 +50,7 @@ int map_memory_check(const struct stream_map_def *def, uint32_t max_entries, str
 		fits = map_memory_of(&half, 0);
 	}
 	return err_set(err, ERR_LIMIT,
-		"%s: %u entries take %llu MiB of memory before the first one is there, more than %llu MiB; --max-entries %u fits",
+		"%s: %u entries take %llu MiB of memory before the first one is there, more than %llu MiB; %u entries fit",
 		def->name, m.n_entries, (unsigned long long)(m.at_once_bytes >> 20),
 		(unsigned long long)(MAP_AT_ONCE_MAX >> 20), fits.n_entries);
 }
