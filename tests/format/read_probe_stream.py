@@ -268,6 +268,15 @@ class Stream:
         need(items.u8() <= 1, "mode")
         items.optional_text()
         self.points.append((clause, text, [self.piece(items), self.piece(items)]))
+        n_images = items.u32()
+        need(n_images <= 4096, "images")
+        for _ in range(n_images):
+            items.text()
+            need(items.u8() <= 1, "mode of an image")
+            need(len(items.bytes()) <= 64, "build-id")
+            items.u64()
+        has_site, image, address = items.flags(1), items.u32(), items.u64()
+        need(image < n_images if has_site else not (image or address), "site")
 
     @staticmethod
     def piece(items):

@@ -640,6 +640,9 @@ struct stream *compile_scripts(
 		learn(&c);
 		if (!diags->n_errors)
 			compile_units(&c);
+		/* Only a stream that is kept may meet another build. */
+		if (!diags->n_errors && c.options->wants_all_modes)
+			point_types_note_images(c.point_types, c.stream);
 	}
 	close_compiler(&c);
 	if (diags->n_errors) {

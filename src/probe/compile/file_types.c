@@ -16,6 +16,7 @@ struct one_file {
 	struct types *types; /* of its mode */
 	struct dwarf_types *dwarf;
 	bool is_tried;
+	bool is_used; /* something was taken from it */
 };
 
 struct file_set {
@@ -128,6 +129,7 @@ static const struct type *set_named(void *ctx, const char *word, const char *nam
 
 		if (!one || (found && !is_complete(one)))
 			continue;
+		set->files[i]->is_used = true;
 		if (found && is_complete(found) && !type_is_same(one, found))
 			return NULL;
 		found = one;
@@ -149,6 +151,7 @@ static const struct type *set_function(void *ctx, const char *name)
 			return NULL;
 		if (one)
 			found = one;
+		set->files[i]->is_used |= one != NULL;
 	}
 	return found;
 }
@@ -169,6 +172,7 @@ static bool set_variable(void *ctx, const char *name, const struct type **type, 
 			return false;
 		found = one;
 		found_at = at;
+		set->files[i]->is_used = true;
 	}
 	if (!found)
 		return false;
@@ -208,13 +212,24 @@ void file_types_add(struct file_types *f, enum mode mode, const char *path)
 	set->n++;
 }
 
+bool file_types_is_used(const struct file_types *f, enum mode mode, const char *path)
+{
+	for (size_t i = 0; i < f->files.n; i++)
+		if (f->files.v[i]->types == f->types[mode] && !strcmp(f->files.v[i]->path, path))
+			return f->files.v[i]->is_used;
+	return false;
+}
+
 bool file_types_call(struct file_types *f, enum mode mode, const char *path, uint64_t addr,
 	struct call_facts *out)
 {
 	struct one_file *one = find_file(f, mode, path);
 	struct type_source s;
 
-	return open_dwarf(one, &s) && dwarf_types_call(one->dwarf, addr, out);
+	if (!open_dwarf(one, &s) || !dwarf_types_call(one->dwarf, addr, out))
+		return false;
+	one->is_used = true;
+	return true;
 }
 
 /* Files that say different things say nothing. */
@@ -232,6 +247,7 @@ static bool set_enumerator(void *ctx, const char *name, int64_t *value)
 			return false;
 		*value = one;
 		is_found = true;
+		set->files[i]->is_used = true;
 	}
 	return is_found;
 }

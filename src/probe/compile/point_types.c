@@ -12,6 +12,7 @@
 #include "probe/points/tracepoint_format.h"
 #include "probe/script/tree_search.h"
 #include "probe/types/btf_types.h"
+#include "symbols/image_identity.h"
 
 /* The kernel's types, put into the types of a mode. Programs have structures of the same names, so
  * where a clause looks at a program only those are given out that a builtin needs. */
@@ -296,4 +297,69 @@ void point_types_set(struct point_types *p, struct types *types, struct check_cl
 	set_sources(p, types, clause->point);
 	if (def->set_types)
 		def->set_types(p, types, clause);
+}
+
+/* --- images ------------------------------------------------------------------------------------- */
+
+static bool read_identity(const char *path, struct image_identity *id)
+{
+	struct file_map map;
+	struct elf_file elf;
+	struct err err = {0};
+
+	if (file_map_open(&map, path, &err) < 0)
+		return false;
+	if (elf_file_init(&elf, map.bytes, &err) == 0) {
+		image_identity_init_elf(id, &elf, path, NULL, !elf_file_build_id(&elf).n);
+		elf_file_release(&elf);
+	}
+	file_map_release(&map);
+	return true;
+}
+
+static void add_image(struct stream *s, struct stream_point *point, const struct target *target)
+{
+	struct stream_image *image = &point->images[point->n_images];
+	struct image_identity id = {0};
+
+	*image = (struct stream_image){
+		.path = arena_strdup(s->arena, target->path), .mode = target->mode};
+	if (read_identity(target->path, &id)) {
+		image->build_id_n = id.build_id_n;
+		memcpy(image->build_id, id.build_id, id.build_id_n);
+		image->content_hash = id.build_id_n ? 0 : id.content_hash;
+	}
+	image_identity_release(&id);
+	if (target == point->site_target && point->site) {
+		point->has_site = true;
+		point->site_image = point->n_images;
+		point->site_addr = point->site->addr.v;
+	}
+	point->n_images++;
+}
+
+static void note_images(struct point_types *p, struct stream *s, struct stream_point *point)
+{
+	const struct point *found = point->found;
+	bool is_by_address = point->spec.has_address && !point_is_source_line(&point->spec);
+
+	if (!found || !point_has(point->spec.kind, POINT_IN_FILES))
+		return;
+	point->images = arena_zalloc(s->arena, (found->n_targets + 1) * sizeof(*point->images));
+	for (size_t i = 0; i < found->n_targets; i++) {
+		const struct target *t = &found->targets[i];
+
+		if (point->site && t != point->site_target)
+			continue;
+		if (t->n_sites && point->n_images < STREAM_IMAGES_MAX &&
+			(is_by_address || point->spec.offset || point->site ||
+				file_types_is_used(p->files, t->mode, t->path)))
+			add_image(s, point, t);
+	}
+}
+
+void point_types_note_images(struct point_types *p, struct stream *s)
+{
+	for (size_t i = 0; i < s->points.n; i++)
+		note_images(p, s, &s->points.v[i]);
 }

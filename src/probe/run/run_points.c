@@ -9,11 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "probe/run/run.h"
+#include "symbols/catalog/match.h"
+
+static bool is_same_image(const struct stream_image *a, const struct stream_image *b)
+{
+	return a->mode == b->mode && !strcmp(a->path, b->path);
+}
 
 static bool is_same_site(const struct stream_point *a, const struct stream_point *b)
 {
+	if (a->has_site || b->has_site)
+		return a->has_site == b->has_site && a->site_addr == b->site_addr &&
+		       is_same_image(&a->images[a->site_image], &b->images[b->site_image]);
 	if (!a->site || !b->site)
 		return a->site == b->site;
 	return a->site->addr.v == b->site->addr.v &&
@@ -144,6 +154,85 @@ static struct run_program program_like(const struct run_program *group)
 	return p;
 }
 
+/* --- images --------------------------------------------------------------------------------------- */
+
+/* Which image of a point a file is; -1 when none, and then why. */
+static int image_of(const struct stream_point *sp, const struct target *t, struct err *err)
+{
+	struct image_identity here = {0};
+	struct match_verdict verdict = {0};
+	struct elf_file elf;
+	struct file_map map;
+	int found = -1, rc = file_map_open(&map, t->path, err);
+
+	if (rc < 0)
+		return -1;
+	if (elf_file_init(&elf, map.bytes, err) == 0) {
+		image_identity_init_elf(&here, &elf, t->path, NULL, true);
+		elf_file_release(&elf);
+	}
+	file_map_release(&map);
+	for (uint32_t i = 0; i < sp->n_images && found < 0; i++) {
+		const struct stream_image *image = &sp->images[i];
+		struct image_identity wanted = {.bits = image->mode == MODE_32 ? 32 : 64,
+			.build_id_n = image->build_id_n,
+			.content_hash = image->content_hash};
+
+		if (image->mode != t->mode)
+			continue;
+		memcpy(wanted.build_id, image->build_id, image->build_id_n);
+		match_judge(&wanted, &here, t->path, &verdict);
+		if (verdict.rung >= MATCH_CHECKSUM && !verdict.is_vetoed)
+			found = (int)i;
+	}
+	image_identity_release(&here);
+	if (found < 0)
+		err_set(err, ERR_NOT_FOUND, "%s: the script was compiled for another build: %s",
+			sp->spec.text,
+			verdict.reason[0] ? verdict.reason : "there was no such file then");
+	return found;
+}
+
+static bool has_image_of(const struct stream_point *sp, enum mode mode)
+{
+	for (uint32_t i = 0; i < sp->n_images; i++)
+		if (sp->images[i].mode == mode)
+			return true;
+	return false;
+}
+
+/* Code that was made for one build of a file is no good for another. */
+static int check_images(const struct run_program *group, struct err *err)
+{
+	for (size_t i = 0; i < group->points.n; i++) {
+		const struct stream_point *sp = group->points.v[i];
+
+		if (sp->found || !sp->n_images || !group->found)
+			continue;
+		for (size_t k = 0; k < group->found->n_targets; k++) {
+			const struct target *t = &group->found->targets[k];
+
+			if (t->n_sites && sp->pieces[t->mode].is_there &&
+				has_image_of(sp, t->mode) && image_of(sp, t, err) < 0)
+				return err->code;
+		}
+	}
+	return 0;
+}
+
+/* Whether the code of a point is for this site. */
+static bool is_for_site(
+	const struct stream_point *sp, const struct target *t, const struct site *site)
+{
+	struct err err = {0};
+
+	if (sp->site)
+		return sp->site->addr.v == site->addr.v && !strcmp(sp->site_target->path, t->path);
+	if (!sp->has_site || sp->found)
+		return true;
+	return sp->site_addr == site->addr.v && image_of(sp, t, &err) == (int)sp->site_image;
+}
+
 static void note_without_code(
 	struct probe_session *s, const struct run_program *p, const struct target *t)
 {
@@ -163,8 +252,7 @@ static void add_file_sites(struct probe_session *s, struct run_program *p, const
 
 		if (sp->operands && !name_is_same(sp->operands, t->sites[i].operands))
 			continue;
-		if (sp->site && (sp->site->addr.v != t->sites[i].addr.v ||
-					strcmp(sp->site_target->path, t->path)))
+		if (!is_for_site(sp, t, &t->sites[i]))
 			continue;
 		vec_push(&s->sites, site);
 		p->n_sites++;
@@ -248,8 +336,8 @@ static uint64_t point_hash(const struct stream_point *sp)
 		h = map_hash_mix(h, map_hash_bytes(sp->operands, strlen(sp->operands)));
 	if (sp->name)
 		h = map_hash_mix(h, map_hash_bytes(sp->name, strlen(sp->name)));
-	if (sp->site)
-		h = map_hash_mix(h, sp->site->addr.v);
+	if (sp->site || sp->has_site)
+		h = map_hash_mix(h, sp->site ? sp->site->addr.v : sp->site_addr);
 	return h;
 }
 
@@ -283,6 +371,8 @@ int run_points(struct probe_session *s, struct err *err)
 		*slot = groups.n;
 	}
 	for (size_t i = 0; i < groups.n; i++) {
+		if (rc == 0 && point_has(groups.v[i].kind, POINT_IN_FILES))
+			rc = check_images(&groups.v[i], err);
 		if (rc == 0 && point_has(groups.v[i].kind, POINT_IN_FILES))
 			add_file_programs(s, &groups.v[i]);
 		else if (rc == 0)

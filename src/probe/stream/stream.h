@@ -86,6 +86,7 @@ enum run_fact {
 enum { STREAM_LOOP_TURN, STREAM_LOOP_UNKNOWN };
 
 #define STREAM_STACK_FRAMES 127
+#define STREAM_BUILD_ID_MAX 64
 #define STREAM_SCRATCH_MAX  16384 /* bytes of a scratch area */
 #define STREAM_MAPS_MAX	    256
 #define STREAM_CLAUSES_MAX  4096
@@ -177,6 +178,16 @@ struct stream_piece {
 	bool reads_user; /* reads memory of the program: a program that may sleep is better */
 };
 
+/* A file whose debug information, symbols or addresses are in the code of a point. */
+struct stream_image {
+	const char *path;
+	enum mode mode;
+	uint8_t build_id_n; /* 0: it has none */
+	uint8_t build_id[STREAM_BUILD_ID_MAX];
+	uint64_t content_hash; /* of its code; 0 where there is a build-id */
+};
+#define STREAM_IMAGES_MAX 4096
+
 /* One trace point of one clause. */
 struct stream_point {
 	uint32_t clause_i;
@@ -185,9 +196,15 @@ struct stream_point {
 	enum mode operands_mode;
 	const char
 		*name; /* TRACEPOINT, KPROBE, FENTRY out of a glob: for this one only; else NULL */
-	/* FUNCTION: the code is for this site only, since arguments are elsewhere at others; or NULL. */
+	/* Functions: the code is for this site only, since arguments are elsewhere at others; or NULL. */
 	const struct target *site_target;
 	const struct site *site;
+	/* The same of a stream out of a file: which of the images, and the linker's address. */
+	bool has_site;
+	uint32_t site_image;
+	uint64_t site_addr;
+	struct stream_image *images; /* that the code was made for; it is for no other ones */
+	uint32_t n_images;
 	struct stream_piece pieces[N_MODES];
 	const struct point
 		*found; /* on this machine, or NULL: to be found (a stream out of a file) */

@@ -53,6 +53,7 @@ enum { SHAPE_IS_SIGNED = 1, SHAPE_IS_BOOL = 2 };
 enum { MAP_IS_LRU = 1 };
 enum { CLAUSE_HAS_PREDICATE = 1 };
 enum { POINT_HAS_ADDRESS = 1, POINT_IS_GLOB = 2 };
+enum { SITE_IS_ONLY = 1 };
 enum { PIECE_IS_THERE = 1, PIECE_USES_SITE = 2, PIECE_READS_USER = 4 };
 
 #endif

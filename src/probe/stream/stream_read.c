@@ -389,6 +389,46 @@ static int read_piece(struct stream_reader *r, struct stream_piece *piece)
 	return end_item(r);
 }
 
+static int read_image(struct stream_reader *r, struct stream_image *image)
+{
+	uint32_t mode, n;
+	struct span id;
+
+	image->path = take_text(r);
+	mode = cursor_u8(&r->c);
+	n = cursor_u32(&r->c);
+	if (mode >= N_MODES || n > STREAM_BUILD_ID_MAX)
+		return refuse(r, "the mode or build-id of an image is wrong");
+	image->mode = (enum mode)mode;
+	id = cursor_bytes(&r->c, n);
+	image->build_id_n = (uint8_t)id.n;
+	if (id.n)
+		memcpy(image->build_id, id.p, id.n);
+	image->content_hash = cursor_u64(&r->c);
+	return end_item(r);
+}
+
+static int read_images(struct stream_reader *r, struct stream_point *point)
+{
+	int rc = 0;
+
+	point->n_images = cursor_u32(&r->c);
+	if (point->n_images > STREAM_IMAGES_MAX || point->n_images > cursor_left(&r->c) / 17)
+		return refuse(r, "cannot have %u images", point->n_images);
+	point->images = arena_zalloc(r->s->arena, point->n_images * sizeof(point->images[0]));
+	for (uint32_t i = 0; i < point->n_images && rc == 0; i++)
+		rc = read_image(r, &point->images[i]);
+	if (rc < 0)
+		return rc;
+	point->has_site = take_flags(r, SITE_IS_ONLY) & SITE_IS_ONLY;
+	point->site_image = cursor_u32(&r->c);
+	point->site_addr = cursor_u64(&r->c);
+	if (point->has_site ? point->site_image >= point->n_images
+			    : point->site_image || point->site_addr)
+		return refuse(r, "there is no image %u", point->site_image);
+	return end_item(r);
+}
+
 static int read_point(struct stream_reader *r)
 {
 	struct stream_point point = {.clause_i = cursor_u32(&r->c)};
@@ -410,6 +450,9 @@ static int read_point(struct stream_reader *r)
 		if (rc < 0)
 			return rc;
 	}
+	rc = read_images(r, &point);
+	if (rc < 0)
+		return rc;
 	vec_push(&r->s->points, point);
 	return 0;
 }

@@ -167,6 +167,23 @@ static void put_piece(struct buf *b, const struct stream_piece *piece)
 	put_text(b, p.why_not);
 }
 
+static void put_images(struct buf *b, const struct stream_point *point)
+{
+	buf_put_u32(b, point->n_images);
+	for (uint32_t i = 0; i < point->n_images; i++) {
+		const struct stream_image *image = &point->images[i];
+
+		put_text(b, image->path);
+		buf_put_u8(b, (uint8_t)image->mode);
+		buf_put_u32(b, image->build_id_n);
+		buf_put(b, image->build_id, image->build_id_n);
+		buf_put_u64(b, image->content_hash);
+	}
+	buf_put_u8(b, point->has_site ? SITE_IS_ONLY : 0);
+	buf_put_u32(b, point->site_image);
+	buf_put_u64(b, point->site_addr);
+}
+
 static void write_points(struct writer *w)
 {
 	for (size_t i = 0; i < w->s->points.n; i++) {
@@ -192,6 +209,7 @@ static void write_points(struct writer *w)
 		put_text(b, point->name);
 		for (int mode = 0; mode < N_MODES; mode++)
 			put_piece(b, &point->pieces[mode]);
+		put_images(b, point);
 	}
 }
 

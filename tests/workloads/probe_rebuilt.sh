@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# weir-test: root: a compiled script is run
+# A compiled script and a program that was built again since: what was taken from the old build (places of
+# arguments, layouts, addresses) is not used with the new one; what is found by name is.
+. "$ROOT/tests/lib.sh"
+
+build() { # OPTION...: args.b is the second or the third argument
+	cat >prog.c <<C
+#include <stdio.h>
+struct pair { $FIELDS };
+__attribute__((noinline)) int work($PARAMETERS, struct pair *p) { return a + b + p->x; }
+int counter = 33;
+int main(void) { struct pair p = {.x = 44, .y = 55}; return work($VALUES, &p) == 0; }
+C
+	gcc -O0 -g "$@" -o prog prog.c
+}
+first() { FIELDS='int x, y;' PARAMETERS='int a, int b' VALUES='11, 22' build "$@"; }
+second() { FIELDS='int y, x;' PARAMETERS='int b, long unused, int a' VALUES='22, 0, 11' build "$@"; }
+run() { timeout 20 "$WEIR" probe -q "$1" -c ./prog >out.txt 2>err.txt; echo "$? $(tr '\n' ';' <out.txt)"; }
+first || { not_ok "the program compiles" && finish; }
+
+compile() { timeout 20 "$WEIR" probe -q -o "$1" -e "$2" >compile.txt 2>&1; }
+compile named.wprobe 'uprobe:./prog:work { printf("%d %d %d\n", args.a, args.b, args.p->x); }'
+compile global.wprobe 'uprobe:./prog:work { printf("%d\n", counter); }'
+compile offset.wprobe 'uprobe:./prog:work+1 { printf("there\n"); }'
+compile glob.wprobe 'uprobe:./prog:wor* { printf("%d\n", args.a); } uprobe:./prog:mai* { printf("main %d\n", sizeof(struct pair)); }'
+compile plain.wprobe 'uprobe:./prog:work { printf("%d\n", bits); }'
+equal "a compiled script runs with the build it was made for" "0 11 22 44; 0 33; 0 there; 0 64;" \
+	"$(run named.wprobe) $(run global.wprobe) $(run offset.wprobe) $(run plain.wprobe)"
+run glob.wprobe >glob.txt
+check "one with a glob, too" grep -q '^11$' out.txt
+cp prog old
+second
+for script in named global offset glob; do
+	equal "another build is refused, not traced wrongly ($script)" "1 " "$(run $script.wprobe)"
+	check "both build-ids are in the sentence ($script)" \
+		grep -q "was compiled for another build: build-id [0-9a-f]* wanted, [0-9a-f]* in .*prog" err.txt
+done
+equal "what depends on no build is found by name" "0 64;" "$(run plain.wprobe)"
+cp old prog
+equal "with the old build it runs again" "0 11 22 44;" "$(run named.wprobe)"
+
+first -Wl,--build-id=none
+compile bare.wprobe 'uprobe:./prog:work { printf("%d %d %d\n", args.a, args.b, args.p->x); }'
+equal "without build-ids the code tells builds apart" "0 11 22 44;" "$(run bare.wprobe)"
+second -Wl,--build-id=none
+equal "another one is refused, too" "1 " "$(run bare.wprobe)"
+check "the sentence says by what" grep -q "content hash" err.txt
+finish
