@@ -56,7 +56,19 @@ static const struct option_spec probe_options[] = {
 		AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	{0, "no-warnings", OPTION_FLAG, NULL, "say nothing about what is only a warning",
+		AT(no_warnings)},
+	{0, "probe-filter", OPTION_TEXT, "REGEX",
+		"leave out trace points whose text does not match; begin, end and error stay",
+		AT(point_filter)},
 	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
+	/* What users of bpftrace type. */
+	{0, "cmd", OPTION_TEXT, "CMD", option_old_name, AT(command)},
+	{'B', "buffering", OPTION_TEXT, "none|line|full", option_old_name, AT(foreign.buffering)},
+	{'I', "include-dir", OPTION_TEXTS, "DIR", option_old_name, AT(foreign.folders)},
+	{'k', "runtime-warnings", OPTION_FLAG, NULL, option_old_name, AT(foreign.warns)},
+	{0, "info", OPTION_FLAG, NULL, option_old_name, AT(foreign.info)},
+	{'V', "version", OPTION_FLAG, NULL, option_old_name, AT(foreign.version)},
 	{0},
 };
 
@@ -116,6 +128,42 @@ static int take_numbers(const struct probe_setup *setup)
 	return STATUS_DONE;
 }
 
+/* True when one was given that is answered at once. */
+static bool answer_foreign(const struct probe_arguments *a)
+{
+	if (a->foreign.version)
+		printf("weir %s\n", WEIR_VERSION);
+	else if (a->foreign.info)
+		puts("'weir doctor' tells what this machine can do, and what is missing");
+	return a->foreign.version || a->foreign.info;
+}
+
+static int take_foreign(const struct probe_setup *setup)
+{
+	static const char *const modes[] = {"none", "line", "full", NULL};
+	const char *mode = setup->a->foreign.buffering;
+	size_t i;
+
+	return mode ? options_choose(setup->command, "-B", mode, modes, &i) : STATUS_DONE;
+}
+
+static int take_filter(struct probe_setup *setup)
+{
+	const char *filter = setup->a->point_filter;
+	char why[200];
+	int rc;
+
+	if (!filter)
+		return STATUS_DONE;
+	rc = regcomp(&setup->filter, filter, REG_EXTENDED | REG_NOSUB);
+	if (rc == 0) {
+		setup->has_filter = true;
+		return STATUS_DONE;
+	}
+	regerror(rc, &setup->filter, why, sizeof(why));
+	return options_usage_error(setup->command, "--probe-filter: '%s': %s", filter, why);
+}
+
 static int take_without(const struct probe_setup *setup)
 {
 	static const char *const words[] = {"multi", "btf", "sleep", "task-storage", "turns"};
@@ -172,6 +220,10 @@ static int setup_init(struct probe_setup *setup)
 	if (status == STATUS_DONE)
 		status = take_without(setup);
 	if (status == STATUS_DONE)
+		status = take_foreign(setup);
+	if (status == STATUS_DONE)
+		status = take_filter(setup);
+	if (status == STATUS_DONE)
 		status = take_command(setup);
 	if (status == STATUS_DONE)
 		status = take_output(setup);
@@ -184,6 +236,8 @@ static int setup_release(struct probe_setup *setup, int status)
 {
 	if (setup->out && setup->out != stdout && fclose(setup->out) && status == STATUS_DONE)
 		status = fail_output(setup);
+	if (setup->has_filter)
+		regfree(&setup->filter);
 	vec_release_all(&setup->words);
 	vec_release(&setup->pids);
 	free(setup->program);
@@ -223,6 +277,21 @@ static int add_file(struct sources *sources, const char *path, struct err *err)
 	return rc;
 }
 
+/* bpftrace looks for those of --include where C compilers do. */
+static bool is_missing_header(const struct probe_arguments *a, const char *path)
+{
+	const char *ending = strrchr(path, '.');
+
+	if (!ending || strcmp(ending, ".h") || access(path, F_OK) == 0)
+		return false;
+	if (!a->quiet && !a->no_warnings)
+		fprintf(stderr,
+			"weir: --include %s: headers of C are not looked for: types are those of the traced "
+			"programs and of the kernel\n",
+			path);
+	return true;
+}
+
 static int add_sources(const struct probe_setup *setup, struct sources *sources, struct err *err)
 {
 	const struct probe_arguments *a = setup->a;
@@ -235,7 +304,8 @@ static int add_sources(const struct probe_setup *setup, struct sources *sources,
 		free(name);
 	}
 	for (size_t i = 0; i < a->files.n; i++)
-		if (add_file(sources, a->files.v[i], err) < 0)
+		if (!is_missing_header(a, a->files.v[i]) &&
+			add_file(sources, a->files.v[i], err) < 0)
 			return err->code;
 	return 0;
 }
@@ -299,11 +369,13 @@ static int compile(const struct probe_setup *setup, struct sources *sources,
 		.parameters = {words->words.v, words->words.n, words->named.v, words->named.n,
 			true},
 		.usage = &usage,
+		.point_filter = setup->has_filter ? &setup->filter : NULL,
 		.environment = (const char *const *)environ};
 	struct diags diags;
 	int status = STATUS_DONE;
 
 	diags_init(&diags, sources);
+	diags.hides_warnings = a->no_warnings;
 	*out = compile_scripts(sources, &options, &diags);
 	if (!a->quiet || a->strict || diags.n_errors)
 		probe_print_messages(setup, &diags);
@@ -490,18 +562,24 @@ static int run_with(struct probe_setup *setup, int argc, char **argv)
 	return status;
 }
 
+static int run_asked(struct probe_setup *setup, int argc, char **argv)
+{
+	int status = setup_init(setup);
+
+	if (status == STATUS_DONE)
+		status = run_with(setup, argc, argv);
+	return setup_release(setup, status);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct probe_arguments a = {0};
 	struct probe_setup setup = {.command = command, .a = &a};
 	int status;
 
-	if (options_begin(command, &a, &argc, &argv, &status)) {
-		status = setup_init(&setup);
-		if (status == STATUS_DONE)
-			status = run_with(&setup, argc, argv);
-		status = setup_release(&setup, status);
-	}
+	if (options_begin(command, &a, &argc, &argv, &status))
+		status = answer_foreign(&a) ? STATUS_DONE : run_asked(&setup, argc, argv);
+	vec_release(&a.foreign.folders);
 	vec_release(&a.scripts);
 	vec_release(&a.files);
 	vec_release(&a.pids);

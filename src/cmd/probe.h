@@ -3,6 +3,7 @@
 #ifndef WEIR_CMD_PROBE_H
 #define WEIR_CMD_PROBE_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,15 @@ struct probe_arguments {
 	uint64_t max_entries, string_bytes, ring_kb;
 	double duration_s;
 	const char *without, *control;
+	bool no_warnings;
+	const char *point_filter;
+	/* Options of bpftrace that are understood: records are written when they come, headers are not read, and
+	 * losses are always told. */
+	struct {
+		const char *buffering;
+		struct option_texts folders;
+		bool warns, info, version;
+	} foreign;
 };
 
 /* The arguments, understood. */
@@ -40,6 +50,8 @@ struct probe_setup {
 	char *program;		   /* the file that -c will run */
 	struct find_options find;
 	FILE *out;
+	regex_t filter; /* --probe-filter */
+	bool has_filter;
 };
 
 /* Words of a command line as a shell splits them: blanks, '...', "...", \x; nothing is expanded.

@@ -38,3 +38,37 @@ timeout 20 "$WEIR" probe -q 'fn slow() : int64 { return getopt("slow", 3); } mac
 equal "options are in macros and functions, too" "(4, u)" "$(cat out.txt)"
 timeout 20 "$WEIR" probe -q -o kept.wprobe options.wr -- --name=kept --count=1 && timeout 20 "$WEIR" probe -q kept.wprobe >out.txt 2>err.txt
 equal "a compiled script keeps the values" "1 -2 kept 0 1 [] 0" "$(cat out.txt)"
+
+# --- options of weir probe, and those that users of bpftrace type --------------------------------------------------
+cat >periods.wr <<'S'
+begin { printf("begin "); }
+interval:ms:7 { printf("seven "); exit(); }
+interval:ms:30,interval:ms:40 { printf("later "); exit(); }
+end { printf("end\n"); }
+S
+run() {
+	timeout 20 "$WEIR" probe "$@" >out.txt 2>err.txt
+	rc=$?
+}
+run -q --probe-filter 'ms:(30|40)$' periods.wr
+equal "--probe-filter leaves out what does not match, begin and end stay" "begin later end" "$(cat out.txt)"
+run -q --probe-filter 'kprobe' -e 'interval:ms:7 { exit(); }'
+equal "a filter that leaves nothing is an error" "1 [no-sites]" "$rc $(grep -o '\[no-sites\]$' err.txt)"
+run -q --probe-filter '(x' periods.wr
+equal "an expression that is none is wrong usage" "2 1" "$rc $(grep -c -- "--probe-filter: '(x'" err.txt)"
+run --no-warnings -e 'config = { log_size = 5 } begin { $unused = 1; print(3); }'
+equal "--no-warnings" "3 0" "$(cat out.txt) $(grep -c warning err.txt)"
+run -e 'config = { log_size = 5 } begin { $unused = 1; print(3); }'
+equal "without it there are two" "3 2" "$(cat out.txt) $(grep -c warning err.txt)"
+run -q -k -B line -I /usr/include --include no-such-header.h -e 'begin { print(4); }'
+equal "-B, -I, -k and --include of a header are understood" "0 4 " "$rc $(cat out.txt) $(cat err.txt)"
+run -q -B sometimes -e 'begin { print(4); }'
+equal "-B has three modes" "2" "$rc"
+run -q --cmd 'true' -e 'begin { print(5); }'
+equal "--cmd is --command" "0 5" "$rc $(cat out.txt)"
+run -V
+equal "-V is the version" "$("$WEIR" --version)" "$(cat out.txt)"
+run --info
+check "--info names weir doctor" grep -q 'weir doctor' out.txt
+timeout 20 "$WEIR" probe -q -e 'begin { print((__builtin_pid == pid(), __builtin_strlen("abc"))); }' >out.txt 2>err.txt
+check "__builtin_NAME is NAME" grep -q '^(\(1\|true\), 3)$' out.txt

@@ -18,8 +18,11 @@ const struct builtin *builtin_next(const struct builtin *b, size_t *table)
 
 static const struct builtin *find(const char *name, bool is_function)
 {
+	static const char own[] = "__builtin_"; /* whatever macros are called */
 	size_t table;
 
+	if (!strncmp(name, own, sizeof(own) - 1))
+		name += sizeof(own) - 1;
 	for (const struct builtin *b = builtin_next(NULL, &table); b; b = builtin_next(b, &table)) {
 		if ((is_function ? b->form != NULL : !b->form || b->is_name) &&
 			!strcmp(b->name, name))

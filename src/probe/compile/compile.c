@@ -43,6 +43,7 @@ struct compiler {
 	VEC(struct unit) units;
 	struct settings settings;
 	size_t n_sites;		     /* found so far */
+	size_t n_filtered;	     /* points that were left out */
 	struct clause *error_clause; /* error { }, or NULL */
 	uint32_t error_clause_i;
 };
@@ -332,6 +333,14 @@ static bool add_call_points(struct compiler *c, struct clause *clause, struct st
 }
 
 /* The same. */
+/* --probe-filter leaves it out. */
+static bool is_filtered(const struct compiler *c, const struct point_spec *spec)
+{
+	return c->options->point_filter && spec->kind != POINT_BEGIN && spec->kind != POINT_END &&
+	       spec->kind != POINT_ERROR &&
+	       regexec(c->options->point_filter, spec->text, 0, NULL, 0) != 0;
+}
+
 static bool find_point(
 	struct compiler *c, struct clause *clause, uint32_t clause_i, const struct point_text *text)
 {
@@ -340,6 +349,10 @@ static bool find_point(
 
 	if (!point_parse(text, arena, &point.spec, c->diags))
 		return false;
+	if (is_filtered(c, &point.spec)) {
+		c->n_filtered++;
+		return true;
+	}
 	if (point.spec.kind == POINT_ERROR) {
 		if (c->error_clause && c->error_clause != clause)
 			diag_error(c->diags, text->place, "duplicate",
@@ -637,6 +650,9 @@ struct stream *compile_scripts(
 		for (enum mode m = 0; m < N_MODES; m++)
 			types_declare(c.check.types[m], c.script->decls, diags);
 		find_points(&c);
+		if (c.n_filtered && !c.units.n && !diags->n_errors)
+			diag_error(diags, (struct place){UINT32_MAX, 0, 0, 0}, "no-sites",
+				"no trace point of the script matches --probe-filter");
 		learn(&c);
 		if (!diags->n_errors)
 			compile_units(&c);

@@ -3,6 +3,8 @@
 #ifndef WEIR_PROBE_COMPILE_COMPILE_H
 #define WEIR_PROBE_COMPILE_COMPILE_H
 
+#include <regex.h>
+
 #include "probe/points/point.h"
 #include "probe/script/ast.h"
 #include "probe/script/parse.h"
@@ -16,6 +18,7 @@ struct compile_options {
 	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	struct script_parameters parameters;
+	const regex_t *point_filter; /* on the texts of points but begin, end and error; or NULL */
 	struct buf *usage; /* gets the text that --help asks for; needed with named parameters */
 	const char *const *environment; /* NAME=VALUE up to a NULL, for settings; or NULL */
 };

@@ -237,14 +237,16 @@ static int compare_places(const void *a, const void *b)
 		       ?: ORDER(x->place.from, y->place.from) ?: ORDER(x, y); /* in order of finding */
 }
 
-/* All messages in order of places; free() it. */
-static const struct diag **sorted(const struct diags *d)
+/* The messages to show in order of places; free() it. */
+static const struct diag **sorted(const struct diags *d, size_t *n)
 {
 	const struct diag **v = mem_calloc(d->v.n + 1, sizeof(*v));
 
+	*n = 0;
 	for (size_t i = 0; i < d->v.n; i++)
-		v[i] = &d->v.v[i];
-	qsort(v, d->v.n, sizeof(*v), compare_places);
+		if (!d->hides_warnings || d->v.v[i].severity != DIAG_WARNING)
+			v[(*n)++] = &d->v.v[i];
+	qsort(v, *n, sizeof(*v), compare_places);
 	return v;
 }
 
@@ -344,12 +346,14 @@ static void put_rest(struct buf *out, size_t n, const char *what)
 
 void diags_text(const struct diags *d, struct buf *out)
 {
-	const struct diag **v = sorted(d);
+	size_t n;
+	const struct diag **v = sorted(d, &n);
 
-	for (size_t i = 0; i < d->v.n; i++)
+	for (size_t i = 0; i < n; i++)
 		put_message(d, v[i], out);
 	put_rest(out, d->n_errors, "error");
-	put_rest(out, d->n_warnings, "warning");
+	if (!d->hides_warnings)
+		put_rest(out, d->n_warnings, "warning");
 	free(v);
 }
 
@@ -422,10 +426,11 @@ static void put_json_message(const struct diags *d, const struct diag *diag, str
 
 void diags_json(const struct diags *d, struct buf *out)
 {
-	const struct diag **v = sorted(d);
+	size_t n;
+	const struct diag **v = sorted(d, &n);
 
 	buf_put_u8(out, '[');
-	for (size_t i = 0; i < d->v.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		buf_put_cstr(out, i ? ",\n " : "");
 		put_json_message(d, v[i], out);
 	}

@@ -62,6 +62,7 @@ struct diags {
 	VEC(struct diag) v;
 	VEC(struct macro_use) uses;
 	size_t n_errors, n_warnings; /* all, kept or not */
+	bool hides_warnings;	     /* they are kept, and not shown */
 	bool last_is_kept;	     /* the one that diag_hint belongs to is the last of v */
 };
 

@@ -308,6 +308,15 @@ static struct expr *put_in(
 	return copy_expr(x, inner.macro->body, &inner);
 }
 
+/* pid, pid() and strlen("x") are of the language. */
+static bool language_has(const struct expander *x, const struct expr *e)
+{
+	bool is_call = e->kind == EXPR_CALL;
+
+	return x->language_has(e->name, is_call) ||
+	       (is_call && !e->n_args && x->language_has(e->name, false));
+}
+
 /* NULL when it means no macro. */
 static struct expr *expand(
 	struct expander *x, const struct expr *e, const struct macro_scope *scope)
@@ -325,7 +334,7 @@ static struct expr *expand(
 	mark(&at.place, scope);
 	if (is_macro(x, e->name, e->n_args, &has_name))
 		return put_in(x, &at, scope);
-	if (has_name && !x->language_has(e->name, is_call)) {
+	if (has_name && !language_has(x, e)) {
 		refuse_count(x, &at);
 		return node_new(x, EXPR_INT, e->place);
 	}
