@@ -107,7 +107,7 @@ signalled() {
 	kill -$signal "$weir"
 	sleep 0.3
 	cp s.txt s.during
-	kill -INT "$weir"
+	kill -INT "$weir" 2>/dev/null # it may have ended
 	wait $!
 }
 signalled USR1 'begin { @n = 6; @m[1, "a"] = 2; } interval:s:30 { } end { printf("end\n"); }'
@@ -133,6 +133,10 @@ equal "iter:task_file finds its open files" "$(ls /proc/$pid/fd | sort -n)" "$(s
 timeout 20 "$WEIR" probe -q -O i.txt "iter:task_vma { if (ctx.task.pid == $pid) { printf(\"%x-%x\\n\", ctx.vma.vm_start, ctx.vma.vm_end); } }" 2>i.err
 equal "iter:task_vma finds its mappings" "$(sed 's/ .*//; s/^0*//' /proc/$pid/maps | grep -v ^ffffffffff600000)" "$(cat i.txt)"
 
+# --- arguments of raw tracepoints -----------------------------------------------------------------------------------
+timeout 20 "$WEIR" probe -q -O raw.txt 'rawtracepoint:sched_process_exec { printf("%s %d %d\n", str(args.bprm.filename), args.p.tgid == pid, args.old_pid == tid); }' -c 'sh -c "exec /bin/true"' 2>raw.err
+check "args.NAME of a raw tracepoint has the kernel's types" grep -qx '/bin/true 1 1' raw.txt
+
 # --- nothing matches ------------------------------------------------------------------------------------------------
 timeout 5 "$WEIR" probe 'begin { print(1); } uprobe:libc:no_such_thing_* { }' >out.txt 2>err.txt
 equal "a clause whose patterns match nothing does not wait for ever" "1 no-sites" "$? $(sed -n 's/.*error: .*\[\(.*\)\]$/\1/p' err.txt)"
@@ -146,6 +150,16 @@ timeout 10 "$WEIR" probe -q -O calls.txt 'tracepoint:syscalls:sys_*_nanosleep { 
 equal "a pattern of tracepoints of calls means entries and returns" \
 	"@[syscall:clock_nanosleep:entry]: 1 @[syscall:clock_nanosleep:return]: 1" "$(echo $(grep . calls.txt | sort))"
 
+# --- where numbers of processes are others --------------------------------------------------------------------------
+if unshare --fork --pid --mount-proc true 2>unshare.err; then
+	timeout 10 unshare --fork --pid --mount-proc "$WEIR" probe -q 'syscall:write:entry { @ = count(); }' -c 'echo x' >out.txt 2>err.txt
+	equal "in a pid namespace of its own weir does not trace nobody without a word" "1 1" "$? $(grep -c 'in a pid namespace of its own' err.txt)"
+	timeout 10 unshare --fork --pid --mount-proc "$WEIR" probe -q 'syscall:write:entry { @++; exit(); } interval:ms:10 { system("echo x"); }' --unsafe >out.txt 2>err.txt
+	check "without -c and -p it traces there as everywhere" grep -q '^@: ' out.txt
+else
+	skip "weir in a pid namespace: unshare does not work here"
+fi
+
 # --- texts ----------------------------------------------------------------------------------------------------------
 "$WEIR" probe -q --strlen 5 'begin { print(str($1)); }' abcdefgh >out.txt
 timeout 10 "$WEIR" probe -q --strlen 5 -O strlen.txt 'uprobe:libc:puts { printf("%s\n", str(arg0)); } uprobe:libc:fputs { printf("%s\n", str(arg0)); }' -c "./watched$first" >/dev/null 2>&1
@@ -156,6 +170,9 @@ C
 gcc -O0 -o text text.c
 timeout 10 "$WEIR" probe -q --strlen 5 -O strlen.txt 'uprobe:libc:puts { printf("%s|\n", str(arg0)); }' -c ./text >/dev/null 2>&1
 equal "--strlen 5 is five characters" "12345| abcde| xyz|" "$(echo $(cat strlen.txt))"
+
+"$WEIR" probe 'usdt:/bin/sh:"\"mark\"" { }' >out.txt 2>err.txt
+check "a quote inside of quotes is part of the name" grep -qF "static probe '\"mark\"'" err.txt
 
 # --- lists ----------------------------------------------------------------------------------------------------------
 cat >listed.c <<'C'
@@ -179,7 +196,7 @@ done
 equal "-l takes several patterns, sorts and drops doubles" "begin software:cs: uprobe:./listed$first:nothing" "$(echo $(cat list.txt))"
 printf 'begin { }\nuprobe:./listed%s:add*, interval:s:2 { exit(); }\n' $first >listed.wr
 "$WEIR" probe -l listed.wr >list.txt
-equal "-l of a script lists its points" "begin interval:s:2 uprobe:./listed$first:add_up" "$(echo $(cat list.txt))"
+equal "-l of a script lists its points" "begin interval:s: uprobe:./listed$first:add_up" "$(echo $(cat list.txt))"
 "$WEIR" probe -l -e "$(cat listed.wr)" >other.txt
 equal "-l -e likewise" "$(cat list.txt)" "$(cat other.txt)"
 "$WEIR" probe -l -p $pid 'uprobe:*:puts' >list.txt

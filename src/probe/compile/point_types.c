@@ -282,6 +282,25 @@ void point_types_function(struct point_types *p, struct types *types, struct che
 		clause->function = types_function(types, name);
 }
 
+/* The kernel calls __traceiter_NAME with the tracepoint's own data in front of the arguments. */
+void point_types_raw(struct point_types *p, struct types *types, struct check_clause *clause)
+{
+	const struct point_spec *spec = &clause->point->spec;
+	const char *name = clause->point->name ? clause->point->name : spec->name;
+	const struct type *all;
+	char *function;
+
+	(void)p;
+	if (!name || !wants_function(clause))
+		return;
+	function = mem_printf("__traceiter_%s", name);
+	all = types_function(types, function);
+	if (all && all->n_fields)
+		clause->function = types_new_function(
+			types, all->of, all->fields + 1, all->n_fields - 1, false);
+	free(function);
+}
+
 void point_types_syscall(struct point_types *p, struct types *types, struct check_clause *clause)
 {
 	const struct point_spec *spec = &clause->point->spec;

@@ -103,11 +103,12 @@ point_parse_fn point_parse_word_only, point_parse_period, point_parse_function, 
 	point_parse_signal, point_parse_watchpoint, point_parse_iter;
 point_find_fn find_functions, find_usdt, find_syscalls, find_tracepoints, find_kernel_functions;
 point_list_fn points_list_form, points_list_names, points_list_files, points_list_tracepoints,
-	points_list_syscalls, points_list_counts, points_list_iters;
+	points_list_syscalls, points_list_counts, points_list_iters, points_list_periods;
 point_detail_fn points_detail_function, points_detail_kernel, points_detail_raw, points_detail_iter,
 	points_detail_syscall, points_detail_tracepoint, points_detail_usdt;
 /* compile/ (point_types.c and check_args.c), */
-point_types_fn point_types_function, point_types_tracepoint, point_types_usdt, point_types_syscall;
+point_types_fn point_types_function, point_types_raw, point_types_tracepoint, point_types_usdt,
+	point_types_syscall;
 point_argument_fn check_register_argument, check_kprobe_argument, check_kernel_argument,
 	check_usdt_argument, check_syscall_argument;
 point_value_fn check_function_field, check_syscall_field, check_syscall_return_field,

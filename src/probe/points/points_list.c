@@ -240,6 +240,24 @@ int points_list_counts(
 	return 0;
 }
 
+/* "interval:ms:": with the colon that a number follows, as counters have it. */
+int points_list_periods(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	static const char *const units[] = {"hz", "ms", "s", "us"};
+	const char *digits = rest + strspn(rest, "0123456789");
+	const char *unit =
+		digits > rest ? digits : arena_strndup(l->arena, rest, strcspn(rest, ":"));
+
+	(void)err;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!*unit || glob_match(unit, units[i]))
+			add(l, kind,
+				arena_printf(l->arena, "%s:%s:", point_kinds[kind].name, units[i]),
+				NULL);
+	return 0;
+}
+
 /* A point that a script has, or the form of all. */
 int points_list_form(
 	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)

@@ -13,6 +13,7 @@
  */
 #include <linux/perf_event.h>
 #include <linux/sched.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "bpf/attach.h"
@@ -22,6 +23,8 @@
 #include "bpf/program.h"
 #include "probe/run/run.h"
 #include "process/tracepoint.h"
+
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* the kernel's PROC_PID_INIT_INO */
 
 #define AT_PARENT (-4)
 #define AT_GROUP  (-8)
@@ -157,10 +160,16 @@ int process_filter_open(struct probe_session *s, struct err *err)
 	struct task_source source = {.processes_fd = s->maps[STREAM_MAP_PROCESSES],
 		.fields = {.type = "task_struct", .names = {"pid", "tgid"}}};
 	struct err why = {0};
+	struct stat own;
 	int rc = -1;
 
 	if (!is_needed(s))
 		return 0;
+	if (stat("/proc/self/ns/pid", &own) == 0 && own.st_ino != FIRST_PID_NAMESPACE)
+		return err_set(err, ERR_UNSUPPORTED,
+			"weir is in a pid namespace of its own (a container), where processes have other "
+			"numbers than in the kernel, so -c and -p cannot tell them apart: run weir outside, "
+			"or without -c and -p");
 	s->followed = (struct followed){.map_fd = source.processes_fd,
 		.at = AT_CHILD,
 		.emit_current = emit_current,

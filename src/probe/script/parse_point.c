@@ -36,20 +36,21 @@ static bool is_file_point(const char *p, size_t n)
 	return false;
 }
 
-/* "..." : what is inside, as it is */
+/* "..." : what is inside, as it is, but \" is a quote: regular expressions have other backslashes */
 static bool read_quoted(struct point_reader *r)
 {
 	const struct lexer *l = &r->p->lexer;
 	uint32_t from = r->at, end = from + 1;
 
-	while (end < l->n && l->text[end] != '"' && l->text[end] != '\n')
-		end++;
+	for (; end < l->n && l->text[end] != '"' && l->text[end] != '\n'; end++) {
+		end += l->text[end] == '\\' && end + 1 < l->n && l->text[end + 1] == '"';
+		buf_put_u8(&r->text, (uint8_t)l->text[end]);
+	}
 	if (end >= l->n || l->text[end] != '"') {
 		parser_error(r->p, parser_place(r->p, from, end), "unterminated",
 			"the text in the trace point has no closing \"");
 		return false;
 	}
-	buf_put(&r->text, l->text + from + 1, end - from - 1);
 	r->at = end + 1;
 	return true;
 }
