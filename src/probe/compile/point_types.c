@@ -291,7 +291,7 @@ void point_types_raw(struct point_types *p, struct types *types, struct check_cl
 	char *function;
 
 	(void)p;
-	if (!name || !wants_function(clause))
+	if (!name || !point_types_wants_function(clause->clause))
 		return;
 	function = mem_printf("__traceiter_%s", name);
 	all = types_function(types, function);
