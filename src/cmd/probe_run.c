@@ -193,11 +193,15 @@ static int start(void *ctx, struct err *err)
 	rc = open_session(r, err);
 	if (rc < 0)
 		return rc;
-	say_attached(r);
-	probe_output_flush(&r->output);
 	if (r->setup->a->strict)
 		r->next_look_ns = clock_mono_ns();
-	return probe_session_begin(r->session, err);
+	rc = probe_session_begin(r->session, err);
+	if (rc < 0)
+		return rc;
+	/* Whoever waits for this line finds all clauses switched on; what begin{} says is before it. */
+	probe_output_flush(&r->output);
+	say_attached(r);
+	return 0;
 }
 
 /* ---- while it runs ---- */

@@ -74,6 +74,19 @@ check "a ring of 4 KB loses some ($lost)" [ "${lost:-0}" -gt 0 ]
 probe loop 'begin { @n = 5000; for ($i : 0..@n) { $i2 = $i; while ($i2 >= 0) { @turns = count(); } } printf("behind\n"); }'
 check "a loop that is cut short is counted" [ $rc -eq 3 -a -s loop.err ]
 
+# --- nothing is lost behind exit() ---
+cat >hot.c <<'C'
+__attribute__((noinline)) int hot(int i) { __asm__ volatile(""); return i + 1; }
+int main(void) { for (int i = 0; i < 1000000; i++) hot(i); }
+C
+gcc -O1 -o hot hot.c
+for status in 0 0 0 7; do
+	probe hot --ring 4 "uprobe:./hot:hot { printf(\"%d abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz\n\", arg0);
+		@hits = count(); if (arg0 == 20) { exit($status); } }" -c ./hot
+	equal "exit($status) in a clause that goes on being hit loses nothing" "$status 21 @hits: 21 0" \
+		"$rc $(grep -c abc hot.txt) $(grep @hits hot.txt) $(wc -c <hot.err)"
+done
+
 # --- division by zero ---
 probe zero 'begin { @d = 0; printf("%d\n", 1 / @d); } begin { printf("next\n"); }'
 equal "a division by zero ends its clause and is counted" "3 next 1 division by zero" \

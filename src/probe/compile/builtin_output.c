@@ -249,7 +249,25 @@ static void put_key(struct lower *l, const struct expr *e, ir_mem mem, uint32_t 
 	lower_copy_memory(l, lower_map_key(l, map, e->args), 0, mem, at, map->key->size);
 }
 
-/* struct stream_record, then the arguments; one call puts it into the ring. */
+/* Where it stands that exit() was called: 0 when there is no such place. */
+static ir_value over_fact(struct lower *l)
+{
+	ir_mem key = lower_index(l, FACT_IS_OVER);
+
+	return IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
+}
+
+static void set_over(struct lower *l, ir_value fact, int64_t is_over)
+{
+	ir_label none = ir_new_label(&l->ir);
+
+	ir_branch_imm(&l->ir, BPF_JEQ, fact, 0, none);
+	ir_store_at(&l->ir, fact, 0, 8, ir_const(&l->ir, is_over));
+	ir_place_label(&l->ir, none);
+}
+
+/* struct stream_record, then the arguments; one call puts it into the ring. What comes after exit()
+ * is nobody's loss, so the record is announced before it is there. */
 void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
 {
 	const struct stream_format *f = &l->stream->formats.v[format];
@@ -257,7 +275,7 @@ void lower_record(struct lower *l, const struct expr *e, uint32_t format, const 
 	ir_label ok = ir_new_label(&l->ir);
 	/* Statements in the arguments may make records, which are earlier than this one. */
 	bool is_late = has_blocks(args);
-	ir_value rc;
+	ir_value rc, over = 0;
 	ir_mem mem;
 
 	for (uint32_t i = 0; i < f->n_args; i++)
@@ -277,10 +295,16 @@ void lower_record(struct lower *l, const struct expr *e, uint32_t format, const 
 	if (is_late)
 		put_head(l, format, mem);
 	l->ir.place = e->place;
+	if (f->kind == FORMAT_EXIT) {
+		over = over_fact(l);
+		set_over(l, over, 1);
+	}
 	rc = IR_CALL_(&l->ir, BPF_FUNC_ringbuf_output,
 		IR_MAP(f->kind >= FORMAT_EXIT ? STREAM_MAP_CONTROL : STREAM_MAP_RECORDS),
 		IR_M(mem, 0), IR_I(size), IR_I(RING_FLAGS));
 	ir_branch_imm(&l->ir, BPF_JEQ, rc, 0, ok);
+	if (over)
+		set_over(l, over, 0);
 	lower_count_loss(l, offsetof(struct clause_loss, lost_records));
 	ir_place_label(&l->ir, ok);
 }

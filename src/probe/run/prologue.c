@@ -10,6 +10,7 @@
  *            // threads of the kernel have no user registers: they count as 64
  *   ITER: if (!ctx[1]) leave;
  *   if (there is no code for the mode) leave;
+ *   if (facts[IS_OVER]) leave;                       // exit() has been called: nothing counts any more
  *   if (filtering && current's process is not the only one given && !processes[it]) leave;
  *   site = constant, or the cookie of the link;
  *   for (i = 0; i < SCRATCH_AREAS; i++)               // unrolled
@@ -235,6 +236,26 @@ static void emit_scratch(
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, 8);
 }
 
+static bool has_exit(const struct stream *s)
+{
+	for (size_t i = 0; i < s->formats.n; i++)
+		if (s->formats.v[i].kind == FORMAT_EXIT)
+			return true;
+	return false;
+}
+
+static void emit_over(struct bpf_code *c, const struct probe_session *s, int leave)
+{
+	int goes_on = bpf_label(c);
+
+	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, FACT_IS_OVER);
+	bpf_find(c, s->maps[STREAM_MAP_FACTS], AT_KEY);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, goes_on);
+	bpf_load(c, BPF_DW, BPF_REG_0, BPF_REG_0, 0);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, leave);
+	bpf_place(c, goes_on);
+}
+
 void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
 {
 	int leave = bpf_label(c), go_on = bpf_label(c);
@@ -251,6 +272,8 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 		emit_filter(c, s, leave);
 	if (p->is_switched && !point_has(p->kind, POINT_OF_CALLS))
 		emit_mode(c, s, p, leave);
+	if (has_exit(s->stream) && s->maps[STREAM_MAP_FACTS] >= 0 && p->kind != POINT_END)
+		emit_over(c, s, leave);
 	if (p->uses_site)
 		emit_site(c, p);
 	if (p->scratch_bytes)

@@ -72,6 +72,7 @@ enum stream_map {
 enum run_fact {
 	FACT_BEGIN,	 /* when the run began, CLOCK_MONOTONIC ns */
 	FACT_WALL_CLOCK, /* ns that CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
+	FACT_IS_OVER,	 /* not 0 behind exit(): set by the code, only end { } runs then */
 	FACT_COMMAND,	 /* process of the program that the run has started; 0: none */
 	FACT_TAI,	 /* CLOCK_TAI - CLOCK_BOOTTIME, ns */
 	N_RUN_FACTS

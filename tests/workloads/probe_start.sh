@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# weir-test: root: weir probe says when it is ready
+# Whoever starts a program when "Attached" is there finds it traced; what begin { } sets is there by then.
+. "$ROOT/tests/lib.sh"
+
+echo 'int target(int a) { return a; } int main(void) { return target(0); }' | gcc -g -x c - -o target
+cat >ready.py <<'E'
+import subprocess, sys
+
+missed = 0
+for _ in range(int(sys.argv[2])):
+    weir = subprocess.Popen([sys.argv[1], "probe", 'begin { @first = 1; } uprobe:./target:target { @n[@first] = count(); }'],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in weir.stderr:
+        if line.startswith(b"Attached"):
+            break
+    subprocess.run(["./target"], check=True)
+    weir.send_signal(2)
+    missed += b"@n[1]: 1\n" not in weir.communicate(timeout=30)[0]
+print(missed)
+E
+n=${WEIR_SLOW:+300}
+equal "no program is missed that is started when it says Attached" 0 "$(timeout 300 python3 ready.py "$WEIR" "${n:-60}")"
+finish
