@@ -145,6 +145,10 @@ assert sum(v["value"] for v in rows) == 4, rows'
 probe zeroed -f json 'begin { @s = tseries(1, 1s, 5); zero(@s); } interval:ms:50 { exit(); }'
 check "a zeroed series has no intervals" grep -q '"@s": \[\]' zeroed.txt
 
+# --- an interval that is late does not go on behind exit() ------------------------------------------------------------
+probe late 'interval:us:5 { @n++; @of[@n] = 1; exit(); }'
+equal "exit() ends an interval whose ticks are late" "@n: 1 @of[1]: 1" "$(echo $(grep . late.txt))"
+
 # --- delete() for what it does -------------------------------------------------------------------------------------
 timeout 20 "$WEIR" probe 'begin { @a[1] = 1; delete(@a[1]); @b = 1; delete(@b); exit(); }' >deleted.txt 2>deleted.err
 equal "delete() as a statement needs nobody to take its value" "0 0 Attached 1 probe" "$? $(grep -c . deleted.txt) $(cat deleted.err)"

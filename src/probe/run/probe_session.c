@@ -356,15 +356,18 @@ int probe_session_fd(const struct probe_session *s)
 	return s->epoll_fd;
 }
 
-/* A late interval runs as often as it was due, so that a count of them is right. */
-static void run_interval(const struct run_program *p)
+/* A late interval runs as often as it was due, so that a count of them is right; but exit() in one
+ * tick is the end of those behind it. */
+static void run_interval(struct probe_session *s, const struct run_program *p)
 {
 	uint64_t n_due = 0;
 
 	if (read(p->timer_fd, &n_due, sizeof(n_due)) != sizeof(n_due))
 		return;
-	for (uint64_t i = 0; i < n_due && i < TICKS_MAX && p->fd >= 0; i++)
+	for (uint64_t i = 0; i < n_due && i < TICKS_MAX && p->fd >= 0 && !s->is_exiting; i++) {
 		bpf_program_run(p->fd);
+		run_rings_drain(s);
+	}
 }
 
 bool probe_session_work(struct probe_session *s)
@@ -376,8 +379,7 @@ bool probe_session_work(struct probe_session *s)
 	for (int i = 0; i < n && !s->is_exiting; i++) {
 		if (events[i].data.u64 >= s->programs.n)
 			continue;
-		run_interval(&s->programs.v[events[i].data.u64]);
-		run_rings_drain(s);
+		run_interval(s, &s->programs.v[events[i].data.u64]);
 	}
 	return !s->is_exiting;
 }
