@@ -17,7 +17,7 @@
 #include "process/launch.h"
 
 #define INPUT_BYTES_MAX	 ((size_t)256 << 20)
-#define STRING_BYTES_MAX 4096
+#define STRING_BYTES_MAX 10240
 #define RING_KB_MAX	 (1u << 20)
 #define ENTRIES_MAX	 (1u << 28)
 

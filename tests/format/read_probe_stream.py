@@ -283,7 +283,7 @@ class Stream:
         flags = items.flags(7)
         numbers = [items.u32() for _ in range(6)]
         items.optional_text()
-        need(numbers[5] <= 16384, "scratch")
+        need(numbers[5] <= 32752, "scratch")
         need(numbers[4] <= numbers[3], "functions")
         need(flags & 1 or not (flags or any(numbers)), "piece that is not there")
         return [flags & 1] + numbers

@@ -356,7 +356,7 @@ static const struct type *check_write_user(struct check_clause *c, struct expr *
 	if (ok && to->type[c->mode]->kind == TYPE_POINTER &&
 		to->type[c->mode]->space == SPACE_KERNEL)
 		ok = check_error(c, to->place, "type", "memory of the kernel cannot be written");
-	return ok ? check_int(c, 1, false) : check_bad(c);
+	return ok ? check_bool(c) : check_bad(c);
 }
 
 static ir_value lower_write_user(struct lower *l, const struct expr *e)

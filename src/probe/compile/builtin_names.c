@@ -5,6 +5,7 @@
 #include <sys/sysinfo.h>
 
 #include "probe/compile/builtin.h"
+#include "probe/points/syscalls.h"
 
 #define USER_RING 3 /* lowest bits of the code segment */
 
@@ -137,10 +138,54 @@ static const struct type *check_sarg(struct check_clause *c, struct expr *e)
 	return check_stack_word(c, e, number_behind(e, "sarg"));
 }
 
+/* The name of argument i; NULL behind the last. */
+static const char *argument_name(struct check_clause *c, uint32_t i)
+{
+	const struct type *of = c->fields ? c->fields : c->function;
+	const struct syscall_arg *args = c->syscall ? syscall_args(c->mode, c->syscall) : NULL;
+
+	if (of)
+		return i < of->n_fields ? of->fields[i].name ? of->fields[i].name : "" : NULL;
+	if (point_has(c->point->spec.kind, POINT_AT_RETURN))
+		return i ? NULL : "ret";
+	return args && i < SYSCALL_ARGS_MAX ? args[i].name : NULL;
+}
+
+static struct expr *new_argument(struct check_clause *c, const struct expr *e, const char *name)
+{
+	struct arena *arena = c->session->arena;
+	struct expr *member = arena_zalloc(arena, sizeof(*member)),
+		    *of = arena_zalloc(arena, sizeof(*of));
+
+	*of = (struct expr){.kind = EXPR_NAME, .place = e->place, .name = e->name};
+	*member =
+		(struct expr){.kind = EXPR_MEMBER, .place = e->place, .name = name, .label = name};
+	member->a = of;
+	return member;
+}
+
+/* args alone: the record of all that have a name; what every tracepoint has is left out. */
 static const struct type *check_args(struct check_clause *c, struct expr *e)
 {
-	check_error(c, e->place, "type", "'args' needs the name of an argument");
-	return check_hint(c, "write args.NAME");
+	struct expr *record = arena_zalloc(c->session->arena, sizeof(*record)), **last;
+	const char *name;
+
+	*record = (struct expr){.kind = EXPR_TUPLE, .place = e->place};
+	last = &record->args;
+	for (uint32_t i = 0; (name = argument_name(c, i)); i++) {
+		if (!*name || !strncmp(name, "common_", strlen("common_")))
+			continue;
+		*last = new_argument(c, e, arena_strdup(c->session->arena, name));
+		last = &(*last)->next;
+		record->n_args++;
+	}
+	if (!record->n_args) {
+		check_error(c, e->place, "unknown-field", "the arguments of %s are not known",
+			check_point_text(c));
+		return check_hint(c, "arg0, arg1, ... may be there");
+	}
+	check_meaning(c, e)->record = record;
+	return check_expr(c, record);
 }
 
 static void args_elsewhere(struct check_clause *c, struct expr *e)
@@ -224,8 +269,8 @@ const struct builtin name_builtins[] = {
 	TWENTY(SARG),
 	{"retval", .help = "what the function or call returned", .points = POINT_HAS_RESULT,
 		.check = check_retval, .not_here = retval_elsewhere},
-	{"args", .help = "arguments by name: args.NAME", .points = POINT_HAS_FIELDS,
-		.check = check_args, .not_here = args_elsewhere},
+	{"args", .help = "arguments by name: args.NAME, and all as a record",
+		.points = POINT_HAS_FIELDS, .check = check_args, .not_here = args_elsewhere},
 	{"ctx", .help = "address of the kernel's record", .check = check_context,
 		.lower = lower_context},
 	{"errno", .help = "number of the error", IN_ERROR(ERROR_NUMBER), .check = check_errno},

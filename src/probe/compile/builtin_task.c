@@ -206,6 +206,12 @@ static ir_value lower_cpid(struct lower *l, const struct expr *e)
 	return lower_fact(l, FACT_COMMAND);
 }
 
+static const struct type *check_has_cpid(struct check_clause *c, struct expr *e)
+{
+	(void)e;
+	return check_bool(c);
+}
+
 static ir_value lower_has_cpid(struct lower *l, const struct expr *e)
 {
 	return ir_set_imm(&l->ir, BPF_JNE, lower_cpid(l, e), 0);
@@ -245,6 +251,7 @@ const struct builtin task_builtins[] = {
 		.lower = lower_helper, .detail = BPF_FUNC_get_current_task},
 	CALL("cgroup", "id of the control group", 8, lower_helper, get_current_cgroup_id),
 	{"cpid", .help = "process of -c; 0: none", .bytes = 4, .lower = lower_cpid},
-	{"has_cpid", .help = "whether there is one", .bytes = 1, .lower = lower_has_cpid},
+	{"has_cpid", .help = "whether there is one", .check = check_has_cpid,
+		.lower = lower_has_cpid},
 	{.name = NULL},
 };

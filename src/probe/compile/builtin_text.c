@@ -115,7 +115,8 @@ static const struct type *check_search(struct check_clause *c, struct expr *e)
 	if (!ok)
 		return check_bad(c);
 	words = (check_text_bytes(b->type[c->mode]) + 7) / 8;
-	if (words * check_text_bytes(a->type[c->mode]) > CHECK_SEARCH_MAX) {
+	if (words * check_text_bytes(a->type[c->mode]) > CHECK_SEARCH_MAX ||
+		check_text_bytes(a->type[c->mode]) > CHECK_HAYSTACK_MAX) {
 		check_error(c, e->place, "range", "%s() takes too long with texts of this length",
 			e->name);
 		return check_hint(c, "str(POINTER, 64) takes the beginning of a text");

@@ -115,6 +115,7 @@ struct meaning {
 	 * Its args are as many as the call gives: exit() has none, print(@m, 5) has one.
 	 * strftime: number in stream.strings. */
 	uint32_t format;
+	struct expr *record;		  /* NAME args: the record of all arguments */
 	const struct value_use *reg;	  /* CALL of reg(): kind USE_USDT, operand a register */
 	const struct global_use *address; /* CALL of uaddr() */
 };

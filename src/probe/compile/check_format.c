@@ -70,9 +70,13 @@ static bool is_printed_as_text(const struct type *type)
 	return type_is_special(type) || type_is_text(type);
 }
 
+#define LETTER_FLAGS 'R' /* stands for %gr */
+
 static bool suits(char letter, const struct type *type)
 {
-	if (strchr("diuxXop", letter))
+	if (letter == LETTER_FLAGS && type->kind == TYPE_FLOAT) /* %g, and an r */
+		return true;
+	if (strchr("diuxXop", letter) || letter == LETTER_FLAGS)
 		return type_is_scalar(type);
 	if (letter == 's')
 		return is_printed_as_text(type) || type->is_bool || type->is_enum;
@@ -96,7 +100,8 @@ static void mismatch(struct check_clause *c, char letter, struct expr *a, const 
 {
 	bool is_char_pointer = type->kind == TYPE_POINTER && type->of->is_char;
 
-	check_error(c, a->place, "format", "%%%c does not suit a %s", letter, type_text(c, type));
+	check_error(c, a->place, "format", "%%%s does not suit a %s",
+		letter == LETTER_FLAGS ? "gr" : (const char[]){letter, '\0'}, type_text(c, type));
 	if (letter == 's' && (is_char_pointer || type->kind == TYPE_INT))
 		check_hint(c, is_char_pointer ? "str(POINTER) reads the text"
 					      : "%%d prints a number; str(ADDRESS) reads a text");
@@ -126,6 +131,10 @@ static int next_conversion(struct check_clause *c, const struct expr *text, cons
 		char letter = *p;
 
 		*at = p + 1;
+		if (letter == 'g' && p[1] == 'r') {
+			*at = p + 2;
+			return LETTER_FLAGS;
+		}
 		if (letter == 'r' && (p[1] == 'x' || p[1] == 'h'))
 			*at = p + 2;
 		return letter;

@@ -138,6 +138,8 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 			c, e->b->place, "constant", "the index of a tuple must be a constant");
 	if (type->kind == TYPE_TUPLE)
 		return check_tuple_member(c, e, type);
+	if (type->kind == TYPE_STRING)
+		return types_char(check_types(c));
 	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
 		return check_refuse(c, e->place, "type",
 			"[] needs an array or a pointer, and this is a %s", type_text(c, type));

@@ -6,14 +6,15 @@
 #include "base/arena.h"
 #include "probe/compile/check.h"
 
-#define CHECK_STRING_MAX   1024 /* bytes of a string or buffer */
+#define CHECK_STRING_MAX   10240 /* bytes of a string or buffer */
 #define CHECK_VALUE_MAX	   4096 /* bytes of a structure or array held by value */
 #define CHECK_DEPTH_MAX	   400	/* of nested expressions and statements */
 #define CHECK_JOIN_WORDS   16	/* that join() takes */
 #define CHECK_JOIN_BYTES   64	/* of each */
 #define CHECK_FIELDS_MAX   256	/* of a structure or array that is printed or kept */
+#define CHECK_HAYSTACK_MAX 4096 /* bytes of a string that is searched */
 #define CHECK_SEARCH_MAX   65536 /* bytes of a string times words that are looked for in it */
-#define CHECK_TUPLE_MAX	   10	/* fields .0 to .9 */
+#define CHECK_TUPLE_MAX	   64
 #define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
 
 /* --- check.c: messages ------------------------------------------------------------------------ */
@@ -134,6 +135,9 @@ check_fn check_args_field; /* args.NAME: the EXPR_MEMBER */
 const struct type *check_c_type(struct types *types, const char *text);
 /* A structure by its tag; NULL when nobody knows it. */
 const struct type *check_struct_named(struct types *types, const char *word, const char *tag);
+
+/* --- known_constants.c: errors, signals, families, numbers of system calls */
+bool check_known_constant(enum mode mode, const char *name, int64_t *value);
 
 /* --- builtins.c ------------------------------------------------------------------------------- */
 check_fn check_call, check_builtin_name; /* NULL when it is none */

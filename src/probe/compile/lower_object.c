@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What lies in memory: structures and arrays of the program, texts and other longer values of ours.
  */
+#include <errno.h>
+
 #include <string.h>
 
 #include "probe/compile/lower.h"
@@ -16,6 +18,55 @@ static struct object pointed(struct lower *l, const struct expr *e)
 	return o;
 }
 
+/* Memory of ours at an offset that is found when it runs: the kernel reads it for us. */
+static struct object element_at(struct lower *l, const struct object *o, ir_value i, uint64_t step)
+{
+	struct object element = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL};
+
+	if (step != 1)
+		i = ir_alu_imm(&l->ir, BPF_MUL, i, (int64_t)step);
+	element.address =
+		ir_alu(&l->ir, BPF_ADD, ir_address(&l->ir, o->mem, (int32_t)o->offset), i);
+	return element;
+}
+
+/* Of an array: there is nothing behind its end. The verifier wants to see the bound. */
+static struct object element_object(
+	struct lower *l, const struct object *o, ir_value index, uint64_t n, uint64_t step)
+{
+	ir_label ok = ir_new_label(&l->ir);
+	ir_value i = ir_new_value(&l->ir);
+
+	ir_copy(&l->ir, i, index);
+	ir_branch_imm(&l->ir, BPF_JLT, i, (int64_t)n, ok);
+	lower_fail(l, FAILURE_OTHER, ERANGE);
+	ir_place_label(&l->ir, ok);
+	return element_at(l, o, i, step);
+}
+
+/* Of a text: behind its end are NULs. */
+static struct object character_object(
+	struct lower *l, const struct expr *e, const struct object *text)
+{
+	uint32_t n = (uint32_t)type_of(l, e->a)->n;
+	struct object copy = {.kind = OBJECT_MEMORY,
+		.mem = ir_new_memory(&l->ir, lower_padded_size(type_of(l, e->a)) + 8)};
+	ir_label inside = ir_new_label(&l->ir);
+	ir_value i = ir_new_value(&l->ir);
+
+	lower_copy_object(l, text, n, copy.mem, 0);
+	ir_zero(&l->ir, copy.mem, (int32_t)n, 8);
+	if (e->b->is_constant[l->mode]) {
+		copy.offset = e->b->constant[l->mode] < n ? (int64_t)e->b->constant[l->mode] : n;
+		return copy;
+	}
+	ir_copy(&l->ir, i, lower_value(l, e->b));
+	ir_branch_imm(&l->ir, BPF_JLT, i, n, inside);
+	ir_set_const(&l->ir, i, n);
+	ir_place_label(&l->ir, inside);
+	return element_at(l, &copy, i, 1);
+}
+
 static struct object index_object(struct lower *l, const struct expr *e)
 {
 	const struct type *ta = type_of(l, e->a);
@@ -29,10 +80,14 @@ static struct object index_object(struct lower *l, const struct expr *e)
 		o.offset += lower_tuple_offset(ta, check_tuple_index(e, ta, l->mode));
 		return o;
 	}
+	if (ta->kind == TYPE_STRING)
+		return character_object(l, e, &o);
 	if (e->b->is_constant[l->mode]) {
 		o.offset += (int64_t)(e->b->constant[l->mode] * step);
 		return o;
 	}
+	if (o.kind == OBJECT_MEMORY)
+		return element_object(l, &o, lower_value(l, e->b), ta->n, step);
 	if (o.kind != OBJECT_ADDRESS) {
 		diag_error(l->diags, e->b->place, "constant",
 			"the index of an array that was copied must be a constant");

@@ -10,6 +10,9 @@
  *       if (!*p) break                            // the text ends here
  *   }
  *
+ * The verifier remembers the ways not taken, up to 8192 at a time: longer texts are looked through to the end
+ * of their room.
+ *
  * A mask is 0xff where the word has a byte. Behind the text are as many zeros as are read. What is looked
  * for has no NUL, so nothing is found across the end of the text.
  */
@@ -19,6 +22,8 @@
 
 #define LOW_BITS 0x7f7f7f7f7f7f7f7fll
 #define ONE_BITS 0x0101010101010101ll
+
+#define NUL_ROOM_MAX 1024
 
 struct search {
 	const struct expr *text; /* a literal that is looked for; or NULL: */
@@ -123,7 +128,8 @@ ir_value lower_text_find(struct lower *l, const struct expr *a, const struct exp
 	ir_place_label(&l->ir, top);
 	compare_at(l, &s, p, differ);
 	ir_branch_imm(&l->ir, BPF_JEQ, differ, 0, found);
-	ir_branch_imm(&l->ir, BPF_JEQ, ir_load_at(&l->ir, p, 0, 1, false), 0, done);
+	if (room <= NUL_ROOM_MAX)
+		ir_branch_imm(&l->ir, BPF_JEQ, ir_load_at(&l->ir, p, 0, 1, false), 0, done);
 	ir_copy(&l->ir, p, ir_alu_imm(&l->ir, BPF_ADD, p, 1));
 	ir_copy(&l->ir, turns, ir_alu_imm(&l->ir, BPF_ADD, turns, 1));
 	ir_branch_imm(&l->ir, BPF_JLT, turns, room, top);

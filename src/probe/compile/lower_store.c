@@ -182,6 +182,8 @@ static void store_struct(struct lower *l, const struct expr *e, struct destinati
 
 void lower_store(struct lower *l, const struct expr *e, struct destination to)
 {
+	if (e->kind == EXPR_NAME && meaning_of(l, e) && meaning_of(l, e)->record)
+		e = meaning_of(l, e)->record; /* args */
 	if (e->kind == EXPR_BLOCK) {
 		lower_block(l, e);
 		lower_store(l, e->a, to);

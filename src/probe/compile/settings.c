@@ -8,7 +8,7 @@
 
 #include "base/nearest_names.h"
 
-#define STRING_BYTES_MAX 4096 /* as --strlen */
+#define STRING_BYTES_MAX 10240 /* as --strlen */
 #define ENTRIES_MAX	 (1u << 28)
 #define PAGES_MAX	 (1u << 18)
 #define NAME_BYTES_MAX	 40

@@ -3,7 +3,7 @@
  * printf of a script: C's conversions on canonical values.
  *
  *   conversion = '%' {'-' | '+' | ' ' | '#' | '0'} [width] ['.' [precision]] {length} letter
- *   letter     = d i u x X o c p s f F e E g G a A r | rx | rh | '%'
+ *   letter     = d i u x X o c p s f F e E g G a A r | rx | rh | gr | '%'
  *
  * Values have 64 bits whatever the length says; only h and hh, which somebody wrote to cut, cut.
  * A conversion that does not suit its value shows the value as print() would; one without a value
@@ -24,6 +24,7 @@ struct conversion {
 	unsigned half; /* h, hh: 1, 2 */
 	char letter;
 	enum print_bytes_form bytes; /* %r, %rx, %rh */
+	bool is_gfp;		     /* %gr */
 };
 
 static const char *parse_number(const char *c, int *out)
@@ -55,6 +56,8 @@ static const char *parse_conversion(const char *c, struct conversion *v)
 	if (!*c || !strchr("diuxXocpsfFeEgGaAr", *c))
 		return NULL;
 	v->letter = *c++;
+	if (v->letter == 'g' && *c == 'r')
+		v->is_gfp = *c++ == 'r';
 	if (v->letter == 'r' && (*c == 'x' || *c == 'h'))
 		v->bytes = *c++ == 'x' ? PRINT_BYTES_ESCAPED : PRINT_BYTES_HEX;
 	return c;
@@ -184,13 +187,24 @@ static double real_of(const struct shape *s, struct span value, uint64_t integer
 	return s->is_signed ? (double)(int64_t)integer : (double)integer;
 }
 
+static void put_flags(const struct conversion *v, uint64_t flags, struct buf *out)
+{
+	struct buf text = {0};
+
+	print_gfp_flags(flags, &text);
+	put_padded(v, buf_span(&text), false, out);
+	buf_release(&text);
+}
+
 static void put_conversion(struct printer *p, const struct conversion *v, const struct shape *s,
 	struct span value, struct buf *out)
 {
 	uint64_t integer;
 	uint8_t byte;
 
-	if (strchr("sr", v->letter) || !integer_of(s, value, &integer)) {
+	if (v->is_gfp && s->kind != SHAPE_FLOAT && integer_of(s, value, &integer)) {
+		put_flags(v, integer, out);
+	} else if (strchr("sr", v->letter) || !integer_of(s, value, &integer)) {
 		put_text(p, v, s, value, out);
 	} else if (v->letter == 'c') {
 		byte = (uint8_t)integer;
@@ -201,6 +215,8 @@ static void put_conversion(struct printer *p, const struct conversion *v, const 
 		put_integer(v, integer, out);
 	} else {
 		put_real(v, real_of(s, value, integer), out);
+		if (v->is_gfp) /* a floating-point number, and a letter behind it */
+			buf_put_u8(out, 'r');
 	}
 }
 

@@ -74,6 +74,8 @@ void print_bytes(struct span bytes, enum print_bytes_form form, struct buf *out)
 /* The text of a printf. */
 void print_format(struct printer *p, const char *text, struct shape *const *args, size_t n_args,
 	struct span values, struct buf *out);
+/* Flags of the kernel's allocator of pages: "GFP_KERNEL|__GFP_ZERO". */
+void print_gfp_flags(uint64_t flags, struct buf *out);
 /* strftime with %f (microseconds); `time_ns` is of the given clock. */
 void print_time(const char *format, clockid_t clock, uint64_t time_ns, struct buf *out);
 

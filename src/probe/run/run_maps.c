@@ -22,7 +22,7 @@
 /* A per-CPU value must fit into a unit of the kernel's per-CPU memory. */
 #define PERCPU_VALUE_MAX 32768
 #define VALUE_MAX	 (1u << 20)
-#define KEY_MAX		 4096
+#define KEY_MAX		 16384
 
 static bool is_map_load(const struct bpf_insn *insn)
 {

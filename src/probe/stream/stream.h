@@ -88,7 +88,7 @@ enum { STREAM_LOOP_TURN, STREAM_LOOP_UNKNOWN };
 
 #define STREAM_STACK_FRAMES 127
 #define STREAM_BUILD_ID_MAX 64
-#define STREAM_SCRATCH_MAX  16384 /* bytes of a scratch area */
+#define STREAM_SCRATCH_MAX  32752 /* bytes of a scratch area: offsets of instructions have 16 bits */
 #define STREAM_MAPS_MAX	    256
 #define STREAM_CLAUSES_MAX  4096
 

@@ -177,10 +177,10 @@ static void test_scratch_full(void)
 	struct err err = {0};
 	struct ir ir = {0};
 
-	for (int i = 0; i < 17; i++)
+	for (int i = 0; i < 33; i++)
 		ir_new_memory(&ir, 1024);
 	CHECK(emit(&ir, &code, &err) < 0);
-	CHECK(strstr(err.text, "16384 bytes"));
+	CHECK(strstr(err.text, "32752 bytes"));
 	ir_release(&ir);
 }
 

@@ -128,9 +128,9 @@ static void test_limits(void)
 		buf_put_cstr(&script, "%s");
 	buf_put_cstr(&script, "\"");
 	for (int i = 0; i < 20; i++)
-		buf_put_cstr(&script, ", str(0, 1000)");
+		buf_put_cstr(&script, ", str(0, 2000)");
 	buf_put_cstr(&script, "); }");
-	must_say(buf_text(&script), "texts and records need more than 16384 bytes");
+	must_say(buf_text(&script), "texts and records need more than 32752 bytes");
 	buf_reset(&script);
 	buf_put_cstr(&script, "begin { ");
 	for (int i = 0; i < 80; i++)
