@@ -255,6 +255,15 @@ static int find_syscall_arg(const struct syscall_arg *args, const char *name, st
 	return -1;
 }
 
+static const struct type *syscall_arg_type(struct check_clause *c, const struct syscall_arg *arg)
+{
+	const char *name = syscall_struct(c->mode, c->syscall, arg->name);
+	const struct type *s = name ? types_kernel_struct(check_types(c), name, SPACE_USER) : NULL;
+
+	return s ? types_pointer(check_types(c), s, SPACE_USER)
+		 : check_c_type(check_types(c), arg->type);
+}
+
 const struct type *check_syscall_field(struct check_clause *c, struct expr *e)
 {
 	const struct syscall_arg *args;
@@ -270,8 +279,7 @@ const struct type *check_syscall_field(struct check_clause *c, struct expr *e)
 	args = syscall_args(c->mode, c->syscall);
 	i = find_syscall_arg(args, e->name, &n);
 	if (i >= 0)
-		return use_index(c, e, check_c_type(check_types(c), args[i].type), USE_SYSCALL_ARG,
-			(uint32_t)i);
+		return use_index(c, e, syscall_arg_type(c, &args[i]), USE_SYSCALL_ARG, (uint32_t)i);
 	if (find_syscall_arg(syscall_args(check_other(c->mode), c->syscall), e->name, NULL) >= 0) {
 		check_error(c, e->place, "mode",
 			"%s has an argument '%s' in %s programs, but not in %s ones", c->syscall,

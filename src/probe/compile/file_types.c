@@ -121,7 +121,8 @@ static const struct type *set_named(void *ctx, const char *word, const char *nam
 	const struct type *found = NULL;
 	struct type_source s;
 
-	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)))
+	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)) ||
+		!strncmp(word, TYPE_WORD_HANDED, strlen(TYPE_WORD_HANDED)))
 		return NULL;
 	for (size_t i = 0; i < n_asked(set); i++) {
 		const struct type *one =

@@ -19,8 +19,8 @@
 struct kernel_types {
 	struct point_types *owner;
 	struct types *types;
-	struct btf_types *btf;
-	bool is_tried, is_for_kernel;
+	struct btf_types *btf, *handed; /* the kernel's own, and those that programs hand over */
+	bool is_tried, is_for_kernel, is_of_calls;
 };
 
 struct point_types {
@@ -47,8 +47,10 @@ void point_types_free(struct point_types *p)
 	if (!p)
 		return;
 	file_types_free(p->files);
-	for (enum mode m = 0; m < N_MODES; m++)
+	for (enum mode m = 0; m < N_MODES; m++) {
 		btf_types_close(p->kernel[m].btf);
+		btf_types_close(p->kernel[m].handed);
+	}
 	if (p->has_btf)
 		file_map_release(&p->btf);
 	free(p);
@@ -80,11 +82,38 @@ static struct btf_types *kernel_opened(struct kernel_types *k)
 	return k->btf;
 }
 
+/* In 32-bit programs only the structures that the kernel has for them are as they are there. */
+static bool may_be_handed(const struct kernel_types *k, const char *name)
+{
+	return k->is_of_calls && (types_mode(k->types) == MODE_64 || !strncmp(name, "compat_", 7) ||
+					 !strncmp(name, "old_", 4));
+}
+
+static const struct type *handed_named(struct kernel_types *k, const char *word, const char *name)
+{
+	struct err err = {0};
+	struct type_source s;
+
+	if (!kernel_opened(k))
+		return NULL;
+	if (!k->handed) {
+		if (btf_types_open(k->types, btf_bytes(k->owner), &k->handed, &err) < 0)
+			return NULL;
+		btf_types_set_handed(k->handed);
+	}
+	s = btf_types_source(k->handed);
+	return s.named(s.ctx, word, name);
+}
+
 static const struct type *kernel_named(void *ctx, const char *word, const char *name)
 {
 	struct kernel_types *k = ctx;
 	struct type_source s;
 
+	if (!strncmp(word, TYPE_WORD_HANDED, strlen(TYPE_WORD_HANDED)))
+		return handed_named(k, word + strlen(TYPE_WORD_HANDED), name);
+	if (!strcmp(word, "struct") && may_be_handed(k, name))
+		return handed_named(k, word, name);
 	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)))
 		word += strlen(TYPE_WORD_KERNEL);
 	else if (!k->is_for_kernel && strcmp(name, "task_struct"))
@@ -137,6 +166,7 @@ static void set_sources(
 	for (size_t i = 0; found && i < found->n_targets; i++)
 		if (found->targets[i].mode == mode && found->targets[i].n_sites)
 			file_types_add(p->files, mode, found->targets[i].path);
+	k->is_of_calls = point_has(point->spec.kind, POINT_OF_CALLS);
 	k->is_for_kernel =
 		!point_has(point->spec.kind, POINT_IN_FILES | POINT_OF_CALLS | POINT_HAS_ERROR);
 	p->sources[mode][0] = file_types_source(p->files, mode);

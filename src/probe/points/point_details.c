@@ -178,11 +178,14 @@ void points_detail_syscall(struct point_listing *l, const char *name, const char
 		if (!is_only)
 			listing_add_detail(l, mode == MODE_64 ? "64-bit:" : "32-bit:");
 		for (size_t i = 0; i < SYSCALL_ARGS_MAX && args[i].name; i++) {
-			size_t n = strlen(args[i].type);
+			const char *of = syscall_struct(mode, call, args[i].name);
+			const char *type =
+				of ? arena_printf(l->arena, "struct %s *", of) : args[i].type;
+			size_t n = strlen(type);
 
-			listing_add_detail(l,
-				arena_printf(l->arena, "%s%s%s", args[i].type,
-					n && args[i].type[n - 1] == '*' ? "" : " ", args[i].name));
+			listing_add_detail(
+				l, arena_printf(l->arena, "%s%s%s", type,
+					   n && type[n - 1] == '*' ? "" : " ", args[i].name));
 		}
 		if (is_only && syscall_args(MODE_32, call) == syscall_args(MODE_64, call))
 			break;

@@ -122,20 +122,43 @@ static const struct type *array_type(struct types *t, const struct field_line *f
 	return types_array(t, types_int(t, (uint32_t)each, f->is_signed), n);
 }
 
+/* The structure that "struct name", "const struct name *" and the like name; NULL when it is none that
+ * the kernel tells of. */
+static const struct type *struct_of(const struct format *format, const char *type)
+{
+	const char *name = strstr(type, "struct ");
+	const struct type *found;
+	char *text;
+	size_t n;
+
+	if (!name || (name != type && name[-1] != ' ') || format->is_syscall)
+		return NULL;
+	name += strlen("struct ");
+	n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	if (strspn(name + n, " *") != strlen(name + n))
+		return NULL;
+	text = mem_strndup(name, n);
+	found = types_kernel_struct(format->types, text, SPACE_KERNEL);
+	free(text);
+	return found;
+}
+
 static const struct type *pointer_type(const struct format *format, const char *type)
 {
 	enum space space = format->is_syscall ? SPACE_USER : SPACE_KERNEL;
 	struct types *t = format->types;
 	bool is_text = !strncmp(type, "const char *", 12) || !strncmp(type, "char *", 6);
+	const struct type *s = struct_of(format, type);
 
 	if (strchr(strchr(type, '*') + 1, '*'))
 		return types_pointer(t, types_pointer(t, types_void(t), space), space);
-	return types_pointer(t, is_text ? types_char(t) : types_void(t), space);
+	return types_pointer(t, s ? s : is_text ? types_char(t) : types_void(t), space);
 }
 
 static const struct type *type_of_field(const struct format *format, const struct field_line *f)
 {
 	struct types *t = format->types;
+	const struct type *s;
 	char *type = trim(f->type);
 
 	if (!strncmp(type, "__data_loc ", 11) || !strncmp(type, "__rel_loc ", 10)) {
@@ -147,6 +170,9 @@ static const struct type *type_of_field(const struct format *format, const struc
 		return array_type(t, f, type);
 	if (strchr(type, '*') && f->size == 8)
 		return pointer_type(format, type);
+	s = struct_of(format, type);
+	if (s && s->size == f->size)
+		return s;
 	if (!strncmp(type, "struct ", 7) || !type_is_int_size(f->size))
 		return source_bytes(t, f->size);
 	if (!strcmp(type, "bool") && f->size == 1)

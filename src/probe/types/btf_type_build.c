@@ -134,7 +134,7 @@ static struct type *new_struct(struct btf_builder *b, const struct btf_record *r
 		buf_put_cstr(&name, alias);
 	s = types_new_struct(b->types, name.n ? buf_text(&name) : NULL, is_union);
 	buf_release(&name);
-	s->space = SPACE_KERNEL;
+	s->space = b->is_handed ? SPACE_USER : SPACE_KERNEL;
 	/* Arrays of it may be made before its fields are read. */
 	if (r->kind != BTF_FWD)
 		s->size = r->size;
@@ -174,7 +174,9 @@ static const struct type *pointer_type(struct btf_builder *b, const struct btf_r
 	struct btf_record to = btf_data_get(b->data, r->size);
 	enum space space = SPACE_KERNEL;
 
-	/* __user, in kernels that keep it */
+	/* __user, in kernels that keep it. Pointers of programs of 32 bits are numbers of 4 bytes. */
+	if (b->is_handed && types_mode(b->types) == MODE_64)
+		space = SPACE_USER;
 	if (to.kind == BTF_TYPE_TAG && !strcmp(to.name, "user") && types_mode(b->types) == MODE_64)
 		space = SPACE_USER;
 	return types_pointer(b->types, type_of(b, r->size, NULL, false), space);

@@ -18,6 +18,7 @@ struct btf_builder {
 	struct map filled;     /* ids of structures whose fields were read, or are being read */
 	VEC(uint32_t) waiting; /* structures behind pointers that nobody can ask for by name */
 	uint32_t depth;	       /* of types inside types, now */
+	bool is_handed;	       /* structures are in memory of programs */
 };
 
 void btf_builder_release(struct btf_builder *b);

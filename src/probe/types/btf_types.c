@@ -29,6 +29,11 @@ int btf_types_open(struct types *types, struct span bytes, struct btf_types **ou
 	return 0;
 }
 
+void btf_types_set_handed(struct btf_types *b)
+{
+	b->builder.is_handed = true;
+}
+
 void btf_types_close(struct btf_types *b)
 {
 	if (!b)

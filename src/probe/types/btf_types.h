@@ -15,6 +15,10 @@ int btf_types_open(struct types *types, struct span bytes, struct btf_types **ou
 void btf_types_close(struct btf_types *b);
 struct type_source btf_types_source(struct btf_types *b);
 
+/* From here on structures are those that programs hand over: in their memory, and in 64-bit programs
+ * with pointers into it. */
+void btf_types_set_handed(struct btf_types *b);
+
 /* The id of a function (fentry) or of a struct, 0 when there is none. */
 uint32_t btf_types_function_id(const struct btf_types *b, const char *name);
 /* Byte offset of a field, "thread_info.status" style paths allowed; -1 when there is none. */

@@ -95,6 +95,7 @@ struct type {
 /* A file whose debug information is asked for names that the script does not declare, or the
  * kernel's BTF. See types/dwarf_types.h and types/btf_types.h. */
 #define TYPE_WORD_KERNEL "kernel " /* in front of a word: of the kernel's types only */
+#define TYPE_WORD_HANDED "handed " /* of the kernel's types, in memory of programs */
 
 struct type_source {
 	void *ctx;
@@ -142,6 +143,10 @@ bool types_source_enumerator(const struct types *t, const char *name, int64_t *v
 const struct type *types_function(struct types *t, const char *name);
 const struct type *types_declared_function(struct types *t, const char *name); /* by the script */
 bool types_variable(struct types *t, const char *name, const struct type **type, uint64_t *iaddr);
+
+/* A structure of the kernel by name; with SPACE_USER as programs hand it over, so that its pointers are
+ * theirs. NULL when it is not known. */
+const struct type *types_kernel_struct(struct types *t, const char *name, enum space space);
 
 /* Made, or found when made before. */
 const struct type *types_bad(struct types *t);

@@ -172,3 +172,12 @@ const struct type *types_completed(struct types *t, const struct type *type)
 	found = source_named(t, word, space + 1);
 	return found && found->kind == TYPE_STRUCT && found->is_complete ? found : type;
 }
+
+const struct type *types_kernel_struct(struct types *t, const char *name, enum space space)
+{
+	const struct type *found = source_named(t,
+		space == SPACE_KERNEL ? TYPE_WORD_KERNEL "struct" : TYPE_WORD_HANDED "struct",
+		name);
+
+	return found && found->kind == TYPE_STRUCT && found->is_complete ? found : NULL;
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# weir-test: root: system calls and tracepoints are traced
+# Structures that programs hand to system calls, by the kernel's own types: 32-bit programs have other layouts.
+# Fields of tracepoints that point to structures of the kernel.
+. "$ROOT/tests/lib.sh"
+
+[ -r /sys/kernel/btf/vmlinux ] || { skip "types of the kernel: it does not tell them" && finish; }
+cat >handed.wr <<'E2'
+syscall:nanosleep:entry { printf("waits %d %d\n", args.rqtp.tv_sec, args.rqtp->tv_nsec); }
+syscall:clock_nanosleep:entry, syscall:clock_nanosleep_time64:entry { printf("waits again %d\n", args.rqtp->tv_nsec); }
+syscall:writev:entry {
+	$second = args.vec + 1;
+	printf("writes %d %d %s\n", args.vec->iov_len, $second->iov_len, str((char *)args.vec[1].iov_base));
+}
+syscall:clock_gettime:entry { self->tp = args.tp; }
+syscall:clock_gettime:return /self->tp != 0/ { printf("time %d %d\n", self->tp->tv_sec, self->tp->tv_nsec); self->tp = 0; }
+E2
+for bits in 64 32; do
+	gcc -m$bits -O1 -o handed$bits "$ROOT/tests/fixtures/probe/handed.c" 2>gcc.txt || {
+		skip "structures of $bits-bit programs: gcc -m$bits does not work here"
+		continue
+	}
+	timeout 20 "$WEIR" probe -q -i handed.wr -c "sh -c './handed$bits >said$bits.txt'" >out$bits.txt 2>err$bits.txt
+	grep -E '^(waits|writes|time)' out$bits.txt >ours.txt
+	equal "structures of a $bits-bit program have the fields that it has put there" "$(cat said$bits.txt)" "$(cat ours.txt)"
+done
+timeout 20 "$WEIR" probe -q -e 'syscall:nanosleep:entry { if (bits == 32) { print(sizeof(*args.rqtp)); } }' --dry-run >dry.txt 2>&1
+check "a structure of a system call has a size" [ -s dry.txt ]
+
+timeout 20 "$WEIR" probe --dry-run -e 'tracepoint:napi:napi_poll { printf("%s", args.napi->dev->name); }' >napi.txt 2>&1
+rc=$?
+if grep -q 'not-found\|no-tracefs\|kernel-lacks' napi.txt; then
+	skip "pointers in tracepoints have the kernel's types: there is no napi:napi_poll"
+else
+	equal "pointers in tracepoints have the kernel's types" 0 "$rc"
+fi
+timeout 20 "$WEIR" probe --dry-run -e 'syscall:writev:entry { print(args.vec->nothing); }' >wrong.txt 2>&1
+check "a field that such a structure has not is an error with its name" grep -q "struct compat_iovec has no field 'nothing'" wrong.txt
+finish
