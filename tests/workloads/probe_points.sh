@@ -21,7 +21,7 @@ until_line() {
 
 # --- watchpoints ----------------------------------------------------------------------------------------------------
 for mode in $modes; do
-	timeout 20 "$WEIR" probe -q -O w.txt 'watchpoint:0x20000000:4:w { @[bits, tid == pid] = count(); }' -c ./watched$mode >said.txt 2>w.err
+	timeout 20 "$WEIR" probe -q -O w.txt 'watchpoint:0x20000000:4:w { @[bits, tid == pid ? 1 : 0] = count(); }' -c ./watched$mode >said.txt 2>w.err
 	rc=$?
 	equal "$mode-bit, -c: writes of the command, its thread and its child are counted" "0 15 writes, the last 104
 @[$mode, 0]: 5
@@ -37,7 +37,7 @@ $(grep . w.txt | sort)"
 	pid=$!
 	exec 5>in$mode
 	until_line running.txt ready
-	timeout 20 "$WEIR" probe -O p.txt 'watchpoint:0x20000000:4:w { @[tid == pid] = count(); }' -p $pid 2>p.err &
+	timeout 20 "$WEIR" probe -O p.txt 'watchpoint:0x20000000:4:w { @[tid == pid ? 1 : 0] = count(); }' -p $pid 2>p.err &
 	weir=$!
 	until_line p.err Attached
 	feed 5
