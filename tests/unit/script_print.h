@@ -190,6 +190,7 @@ static void print_node(struct printer *p, const struct expr *e)
 		[EXPR_ASSIGN] = "assign ",
 		[EXPR_STEP] = "step ",
 		[EXPR_TUPLE] = "tuple",
+		[EXPR_BLOCK] = "block",
 	};
 
 	start_line(p, words[e->kind]);
