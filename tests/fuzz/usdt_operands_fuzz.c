@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the operands of a USDT note; the first one picks the mode. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "probe/points/usdt.h"
@@ -25,6 +26,8 @@ static bool is_good(const struct usdt_operand *o)
 	case USDT_MEMORY:
 		return (o->reg == 0xffff || is_register(o->reg)) &&
 		       (o->index == 0xffff || is_register(o->index)) && o->scale && o->scale <= 8;
+	case USDT_SYMBOL:
+		return o->symbol_n && memchr(o->symbol, 0, o->symbol_n) == NULL;
 	default:
 		return o->why && *o->why;
 	}

@@ -97,8 +97,13 @@ const struct type *check_usdt_argument(struct check_clause *c, struct expr *e, u
 	u->kind = USE_USDT;
 	u->index = i;
 	u->operand = *o;
-	if (o->kind == USDT_UNREADABLE || (o->is_float && o->kind == USDT_REGISTER))
+	if (o->kind == USDT_UNREADABLE && o->why) {
+		u->kind = USE_UNREADABLE;
+		check_warning(
+			c, e->place, "unreadable", "'%s' cannot be read: %s", e->name, o->why);
+	} else if (o->is_float && o->kind == USDT_REGISTER) {
 		mark_unreadable(c, e, u);
+	}
 	return type;
 }
 

@@ -213,6 +213,44 @@ void file_types_add(struct file_types *f, enum mode mode, const char *path)
 	set->n++;
 }
 
+/* Variables of one name: static ones of several source files have the same. */
+struct same_name {
+	const char *name;
+	uint64_t addr;
+	uint32_t n; /* at different addresses */
+};
+
+static void note_object(void *ctx, const struct elf_symbol *symbol)
+{
+	struct same_name *s = ctx;
+
+	if (strcmp(symbol->name, s->name) || (s->n && s->addr == symbol->addr.v))
+		return;
+	s->addr = symbol->addr.v;
+	s->n++;
+}
+
+bool file_types_symbol(
+	struct file_types *f, enum mode mode, const char *path, const char *name, uint64_t *iaddr)
+{
+	struct same_name same = {.name = name};
+	struct elf_file elf;
+	struct file_map map;
+	struct err err = {0};
+
+	if (file_map_open(&map, path, &err) < 0)
+		return false;
+	if (elf_file_init(&elf, map.bytes, &err) == 0) {
+		elf_file_each_object(&elf, false, note_object, &same);
+		elf_file_each_object(&elf, true, note_object, &same);
+		elf_file_release(&elf);
+	}
+	file_map_release(&map);
+	*iaddr = same.addr;
+	find_file(f, mode, path)->is_used |= same.n == 1;
+	return same.n == 1;
+}
+
 bool file_types_is_used(const struct file_types *f, enum mode mode, const char *path)
 {
 	for (size_t i = 0; i < f->files.n; i++)

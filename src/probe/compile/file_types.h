@@ -22,6 +22,9 @@ void file_types_add(struct file_types *f, enum mode mode, const char *path);
 /* The function at an address of a file, as its debug information has it. */
 bool file_types_call(struct file_types *f, enum mode mode, const char *path, uint64_t addr,
 	struct call_facts *out);
+/* The linker's address of a variable by its symbol; false when the file has none or several. */
+bool file_types_symbol(
+	struct file_types *f, enum mode mode, const char *path, const char *name, uint64_t *iaddr);
 /* Whether anything was taken from a file: then code depends on it. */
 bool file_types_is_used(const struct file_types *f, enum mode mode, const char *path);
 struct type_source file_types_source(struct file_types *f, enum mode mode);

@@ -204,6 +204,11 @@ static ir_value usdt_value(struct lower *l, const struct value_use *use)
 		if (op->first_byte)
 			v = ir_alu_imm(&l->ir, BPF_RSH, v, 8 * op->first_byte);
 		return ir_extend(&l->ir, v, op->bytes, op->is_signed);
+	case USDT_LINKED:
+		o.address =
+			lower_global_address(l, &(struct global_use){.iaddr = (uint64_t)op->value});
+		return lower_read(l, &o, op->bytes, op->is_signed);
+	case USDT_SYMBOL:
 	case USDT_UNREADABLE:
 		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
 		return ir_const(&l->ir, 0);

@@ -228,6 +228,54 @@ void point_types_tracepoint(struct point_types *p, struct types *types, struct c
 	free(category);
 }
 
+/* The address of an operand's symbol, the same in all files that the code is for. */
+static bool find_symbol(struct point_types *p, const struct stream_point *point, enum mode mode,
+	const char *name, uint64_t *iaddr)
+{
+	const struct point *found = point->found;
+	size_t n = 0;
+	uint64_t one;
+
+	for (size_t i = 0; found && i < found->n_targets; i++) {
+		const struct target *t = &found->targets[i];
+		bool is_meant = false;
+
+		for (size_t k = 0; t->mode == mode && k < t->n_sites; k++)
+			is_meant |= t->sites[k].operands &&
+				    !strcmp(t->sites[k].operands, point->operands);
+		if (!is_meant)
+			continue;
+		if (!file_types_symbol(p->files, mode, t->path, name, &one) || (n && one != *iaddr))
+			return false;
+		*iaddr = one;
+		n++;
+	}
+	return n > 0;
+}
+
+static void resolve_symbols(struct point_types *p, struct check_clause *clause, int n)
+{
+	struct usdt_operand *operands = p->operands[clause->mode];
+
+	for (int i = 0; i < n; i++) {
+		struct usdt_operand *o = &operands[i];
+		uint64_t iaddr = 0;
+		char *name;
+
+		if (o->kind != USDT_SYMBOL)
+			continue;
+		name = mem_strndup(o->symbol, o->symbol_n);
+		if (find_symbol(p, clause->point, clause->mode, name, &iaddr)) {
+			o->kind = USDT_LINKED;
+			o->value += (int64_t)iaddr;
+		} else {
+			o->kind = USDT_UNREADABLE;
+			o->why = "it is at a symbol that the file has not, or has several of";
+		}
+		free(name);
+	}
+}
+
 void point_types_usdt(struct point_types *p, struct types *types, struct check_clause *clause)
 {
 	const char *operands = clause->point->operands;
@@ -243,6 +291,7 @@ void point_types_usdt(struct point_types *p, struct types *types, struct check_c
 			err.text);
 		return;
 	}
+	resolve_symbols(p, clause, n);
 	clause->operands = p->operands[clause->mode];
 	clause->n_operands = (uint32_t)n;
 }

@@ -8,8 +8,8 @@
  * ] ")" | sum sum      := ["-" | "+"] number { ("-" | "+") number }
  *
  * SIZE is in bytes and negative for signed values; without it the value is a word of the mode. A
- * sum alone is an absolute address. What the linker has put in for a symbol cannot be told from the
- * note, so such operands, segments and vector registers are recognised but unreadable.
+ * sum alone is an absolute address. A symbol is looked up later; segments and vector registers are
+ * recognised but unreadable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -191,6 +191,31 @@ static bool is_symbol_start(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
+/* "counter(%rip)", "table+8", in 32-bit code also "counter@GOTOFF(%ebx)": all mean the symbol's own
+ * memory. */
+static bool read_symbol(struct reading *r)
+{
+	static const char of_names[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
+	struct usdt_operand *to = r->to;
+	const char *start = r->p;
+	bool is_gotoff;
+
+	r->p += strspn(r->p, of_names);
+	to->symbol_n = (uint32_t)(r->p - start);
+	is_gotoff = r->mode == MODE_32 && !strncmp(r->p, "@GOTOFF", 7);
+	if (is_gotoff)
+		r->p += 7;
+	if ((*r->p == '+' || *r->p == '-') && !read_sum(r, &to->value))
+		return false;
+	if (is_gotoff ? strlen(r->p) != 6 || strncmp(r->p, "(%e", 3) || r->p[5] != ')'
+		      : *r->p && (r->mode == MODE_32 || strcmp(r->p, "(%rip)")))
+		return unreadable(r, "it is at the address of a symbol");
+	to->kind = USDT_SYMBOL;
+	to->symbol = start;
+	return true;
+}
+
 static bool read_place(struct reading *r)
 {
 	struct usdt_operand *to = r->to;
@@ -204,7 +229,7 @@ static bool read_place(struct reading *r)
 	if (take(r, '%'))
 		return read_register_operand(r);
 	if (is_symbol_start(*r->p))
-		return unreadable(r, "it is at the address of a symbol");
+		return read_symbol(r);
 	to->kind = USDT_MEMORY;
 	if (*r->p != '(' && !read_sum(r, &to->value))
 		/* "8+table(%rax)" */
@@ -274,6 +299,8 @@ int usdt_operands_parse(enum mode mode, const char *text, struct usdt_operand *o
 		rc = parse_one(mode, operand, &out[n], err);
 		if (rc < 0)
 			return rc;
+		if (out[n].kind == USDT_SYMBOL) /* found in the copy */
+			out[n].symbol = text + (out[n].symbol - operand);
 		text += bytes;
 		n++;
 	}

@@ -39,6 +39,9 @@ static const char *text_of(enum mode mode, const char *text)
 		else if (o->kind == USDT_MEMORY)
 			buf_printf(&b, "mem %lld %s %s %u", (long long)o->value, reg_name(o->reg),
 				reg_name(o->index), o->scale);
+		else if (o->kind == USDT_SYMBOL)
+			buf_printf(&b, "at %.*s %+lld", (int)o->symbol_n, o->symbol,
+				(long long)o->value);
 		else
 			buf_printf(&b, "none");
 	}
@@ -96,13 +99,23 @@ static void test_floats(void)
 /* The others of the probe can still be read. */
 static void test_unreadable(void)
 {
-	CHECK_STR(text_of(MODE_64, "8@glob(%rip) 8@%rdi"), "u8 none; u8 reg di+0");
-	CHECK_STR(text_of(MODE_64, "8@8+glob(%rip)"), "u8 none");
+	CHECK_STR(text_of(MODE_64, "8@8+glob(%rip) 8@%rdi"), "u8 none; u8 reg di+0");
 	CHECK_STR(text_of(MODE_64, "8@-4(%rip)"), "u8 none");
-	CHECK_STR(text_of(MODE_64, "4@glob 8@$glob"), "u4 none; u8 none");
-	CHECK_STR(text_of(MODE_32, "4@counter@GOTOFF(%ebx)"), "u4 none");
+	CHECK_STR(text_of(MODE_64, "8@$glob"), "u8 none");
 	CHECK_STR(text_of(MODE_64, "8@%fs:-8"), "u8 none");
-	CHECK_STR(text_of(MODE_64, "8@.LC0(%rip)"), "u8 none");
+	CHECK_STR(text_of(MODE_64, "8@glob@GOTPCREL(%rip)"), "u8 none");
+	CHECK_STR(text_of(MODE_64, "4@table(,%rax,4) 4@glob(%rax)"), "u4 none; u4 none");
+	CHECK_STR(text_of(MODE_32, "4@glob(%rip) 4@table@GOTOFF(%ebx,%eax,4)"), "u4 none; u4 none");
+}
+
+static void test_symbols(void)
+{
+	CHECK_STR(text_of(MODE_64, "8@glob(%rip) 8@%rdi"), "u8 at glob +0; u8 reg di+0");
+	CHECK_STR(text_of(MODE_64, "-4@table+12(%rip)"), "s4 at table +12");
+	CHECK_STR(text_of(MODE_64, "4@glob 1@n.3-1(%rip)"), "u4 at glob +0; u1 at n.3 -1");
+	CHECK_STR(text_of(MODE_32, "4@counter@GOTOFF(%ebx)"), "u4 at counter +0");
+	CHECK_STR(text_of(MODE_32, "-2@counter@GOTOFF+6(%ebx)"), "s2 at counter +6");
+	CHECK_STR(text_of(MODE_32, "8@counter"), "u8 at counter +0");
 }
 
 static void test_refused(void)
@@ -116,7 +129,7 @@ static void test_refused(void)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		/* A lone name is a symbol's. */
-		const char *want = !strcmp(texts[i], "x") ? "u8 none" : "refused";
+		const char *want = !strcmp(texts[i], "x") ? "u8 at x +0" : "refused";
 
 		CHECK_STR(text_of(MODE_64, texts[i]), want);
 	}
@@ -142,6 +155,7 @@ int main(void)
 		{"sizes are those of values, at most of the register", test_sizes},
 		{"floating-point operands are read from memory only", test_floats},
 		{"what only the linker knew is unreadable, and the rest is not", test_unreadable},
+		{"symbols are found with their distances", test_symbols},
 		{"anything else is refused with the operand", test_refused},
 	};
 
