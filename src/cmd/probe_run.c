@@ -80,6 +80,13 @@ static void take_targets(struct probing *r)
 		vec_push(&r->pids, r->run.child.pid);
 }
 
+static void print_refusal(void *ctx, const struct diags *diags)
+{
+	const struct probe_output *output = ctx;
+
+	probe_print_messages(output->setup, diags);
+}
+
 static int open_session(struct probing *r, struct err *err)
 {
 	const struct probe_arguments *a = r->setup->a;
@@ -91,8 +98,10 @@ static int open_session(struct probing *r, struct err *err)
 		.ring_bytes = (uint32_t)(a->ring_kb * 1024 > UINT32_MAX ? (uint64_t)1 << 31
 									: a->ring_kb * 1024),
 		.without = a->without};
-	struct probe_session_output output = {
-		.ctx = &r->output, .record = probe_output_record, .note = probe_output_note};
+	struct probe_session_output output = {.ctx = &r->output,
+		.record = probe_output_record,
+		.note = probe_output_note,
+		.refused = print_refusal};
 	int rc;
 
 	if (!a->ring_kb)

@@ -83,4 +83,13 @@ probe functions 'fn find($key : int64) : int64 { for ($kv : @m) { if ($kv.0 == $
 	fn root($of : int64) : int64 { for ($i : 0..100000) { if ($i * $i >= $of) { return $i; } } return -1; }
 	begin { @m[1] = 10; @m[2] = 20; print((find(2), find(3), find(1), root(1000000))); }'
 equal "return leaves functions of the script out of loops" "0 (20, -1, 10, 1000)" "$rc $(head -n 1 functions.txt)"
+
+# What is too much for the verifier says which clause, as other messages do.
+body=$(for i in {0..19}; do echo "if (@a$i == \$k) { @b[@a$i]++; @c[\$k] = hist(@a$i); }"; done)
+set=$(for i in {0..19}; do echo "@a$i = 1;"; done)
+printf 'begin { @a = 1; }\nbegin {\n\t$i = 0; while ($i < 10) { $i++; for ($k : 0..100) { %s } }\n}\nend { %s }\n' \
+	"${body//$'\n'/ }" "${set//$'\n'/ }" >big.wr
+probe big big.wr
+equal "a clause that is too much for the verifier is named" "1 big.wr:2:1: error: [size] ^~~~~~~ 1" \
+	"$rc $(sed -n '1s/\(error:\).*\[/\1 [/p' big.err) $(sed -n '3s/ //gp' big.err) $(grep -c 'hint: ' big.err)"
 finish

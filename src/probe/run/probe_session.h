@@ -33,6 +33,9 @@ struct probe_session_output {
 	void (*record)(void *ctx, const struct stream_record *r, struct span args);
 	void (*note)(
 		void *ctx, const char *sentence); /* what works less well than it should, and why */
+	/* The verifier refuses a program: a message about the script, before opening fails. NULL: the
+	 * sentence of the error says all. */
+	void (*refused)(void *ctx, const struct diags *diags);
 };
 
 struct probe_session;

@@ -4,7 +4,7 @@
  *
  *   run_points.c    points with the same text become one program for each mode
  *   run_maps.c      maps that the code refers to
- *   run_program.c   prologue.c + pieces + end = a program; loaded; bpf/verifier_log.h when refused
+ *   run_program.c   prologue.c + pieces + end = a program; loaded; verifier_refusal.c when refused
  *   attach_*.c      links, one for each file or event; attach_named.c: in some processes only
  *   run_rings.c     records in order of time; map_read.c: maps at the end
  */
@@ -153,6 +153,15 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 /* run_program.c */
 int run_program_load(struct probe_session *s, struct run_program *p, struct err *err);
 int run_btf_open(struct probe_session *s, struct err *err); /* the kernel's types: session.btf */
+
+/* verifier_refusal.c: where it is and what is wrong; gives the error. */
+struct refused {
+	const char *point;
+	uint32_t clause_i;
+	struct place place; /* as exactly as it is known */
+};
+int verifier_refusal(struct probe_session *s, const struct refused *refused, const char *message,
+	struct err *err);
 
 /* attach_kernel.c */
 /* All names of a program of the kind POINT_OF_NAMES. */

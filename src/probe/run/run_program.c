@@ -237,38 +237,39 @@ static int assemble(struct assembly *a)
 	return rc;
 }
 
-/* The place in the script of an instruction; of the whole clause when there is no better one. */
-static bool find_place(const struct assembly *a, int64_t insn_i, struct place *out)
+/* What is at an instruction; the first clause when that is not known. */
+static bool find_refused(const struct assembly *a, int64_t insn_i, struct refused *out)
 {
 	const struct stream *stream = a->s->stream;
 
+	out->point = a->p->points.v[0]->spec.text;
 	for (size_t i = 0; i < a->parts.n; i++) {
 		const struct code_part *part = &a->parts.v[i];
 		uint32_t at = part->at + (uint32_t)insn_i - part->from;
 
 		if (insn_i < part->from || insn_i >= (int64_t)part->from + part->n)
 			continue;
-		*out = stream->clauses.v[part->clause_i].place;
+		out->clause_i = part->clause_i;
+		out->place = stream->clauses.v[part->clause_i].place;
 		for (size_t j = 0; j < stream->lines[part->mode].n; j++) {
 			if (stream->lines[part->mode].v[j].insn_i > at)
 				break;
 			if (stream->lines[part->mode].v[j].insn_i >= part->at)
-				*out = stream->lines[part->mode].v[j].place;
+				out->place = stream->lines[part->mode].v[j].place;
 		}
 		return true;
 	}
 	if (!a->parts.n)
 		return false;
-	*out = stream->clauses.v[a->parts.v[0].clause_i].place;
+	out->clause_i = a->parts.v[0].clause_i;
+	out->place = stream->clauses.v[out->clause_i].place;
 	return true;
 }
 
 static int explain(struct assembly *a, const struct verifier_complaint *complaint, int errnum)
 {
-	const struct sources *sources = &a->s->stream->sources;
-	struct place place = {0};
-	uint32_t line = 0, column = 0;
 	const char *message = complaint->message;
+	struct refused refused;
 
 	if (!message[0])
 		message = errnum == E2BIG ? "the program is too long" : strerror(errnum);
@@ -276,13 +277,11 @@ static int explain(struct assembly *a, const struct verifier_complaint *complain
 		a->s->features.needs_prealloc = true;
 		return err_set(a->err, ERR_CHANGED, "%s", message);
 	}
-	if (!find_place(a, complaint->insn_i, &place) || place.source_i >= sources->v.n)
+	if (!find_refused(a, complaint->insn_i, &refused))
 		return err_set(a->err, ERR_UNSUPPORTED,
 			"%s: the kernel's verifier refuses this: %s", a->p->points.v[0]->spec.text,
 			message);
-	place_line(sources, place, &line, &column);
-	return err_set(a->err, ERR_UNSUPPORTED, "%s:%u:%u: the kernel's verifier refuses this: %s",
-		sources->v.v[place.source_i].name, line, column, message);
+	return verifier_refusal(a->s, &refused, message, a->err);
 }
 
 int run_btf_open(struct probe_session *s, struct err *err)

@@ -13,14 +13,14 @@
 #define LINE_COLUMNS_BEFORE 60	/* kept before it then */
 #define REPLACEMENT	    "\xef\xbf\xbd"
 
-const char *const diag_tags[] = {"aggregation", "arguments", "assert", "assign", "character", "config",
-	"constant", "declaration", "division", "duplicate", "escape", "expected", "float", "format",
-	"incomplete", "kernel-lacks", "key", "layout", "left-out", "loop", "macro", "mode",
-	"nesting", "no-clause", "no-privilege", "no-sites", "no-symbol", "no-tracefs", "not-elf",
-	"not-found", "not-here", "number", "operands", "parameter", "point", "point-unknown",
-	"range", "size", "slow-site", "type", "unassigned", "unknown-field", "unknown-function",
-	"unknown-name", "unknown-type", "unreadable", "unsafe", "unterminated", "unused", "x32",
-	NULL};
+const char *const diag_tags[] = {"aggregation", "arguments", "assert", "assign", "character",
+	"config", "constant", "declaration", "division", "duplicate", "escape", "expected", "float",
+	"format", "incomplete", "kernel-lacks", "key", "layout", "left-out", "loop", "macro",
+	"mode", "nesting", "no-clause", "no-privilege", "no-sites", "no-symbol", "no-tracefs",
+	"not-elf", "not-found", "not-here", "number", "operands", "parameter", "point",
+	"point-unknown", "range", "size", "slow-site", "type", "unassigned", "unknown-field",
+	"unknown-function", "unknown-name", "unknown-type", "unreadable", "unsafe", "unterminated",
+	"unused", "verifier", "x32", NULL};
 
 /* --- sources ------------------------------------------------------------------------------ */
 
