@@ -100,7 +100,8 @@ enum meaning_kind {
 	MEANING_GLOBAL,
 	MEANING_CONSTANT,
 	MEANING_VARIABLE,
-	MEANING_MAP
+	MEANING_MAP,
+	MEANING_JOINED
 };
 struct meaning {
 	enum meaning_kind kind;
@@ -110,6 +111,7 @@ struct meaning {
 		const struct global_use *global; /* NAME */
 		struct variable *variable;	 /* LOCAL, SELF */
 		struct map_use *map;		 /* MAP */
+		const struct type *joined;	 /* BINARY: as what both sides are compared */
 	};
 	/* CALL of printf, print, time, exit, ...: number in stream.formats (made in CHECK_FINAL).
 	 * Its args are as many as the call gives: exit() has none, print(@m, 5) has one.

@@ -239,9 +239,21 @@ static void fold(struct check_clause *c, struct expr *e, const struct type *type
 		c, e, type, fold_binary(e->op, e->a->constant[m], e->b->constant[m], is_unsigned));
 }
 
+/* Arrays of integers, tuples and buffers are compared byte by byte, as one type; NULL: neither is. */
+static const struct type *joined_type(
+	struct check_clause *c, const struct type *a, const struct type *b)
+{
+	if (a->kind != b->kind)
+		return NULL;
+	if (a->kind == TYPE_ARRAY && a->of->kind == TYPE_INT && b->of->kind == TYPE_INT)
+		return a->size == b->size && a->of->size == b->of->size ? a : NULL;
+	return a->kind == TYPE_TUPLE || a->kind == TYPE_BYTES ? check_join(c, a, false, b, NULL)
+							      : NULL;
+}
+
 static const struct type *compare(struct check_clause *c, struct expr *e)
 {
-	const struct type *a = e->a->type[c->mode], *b = e->b->type[c->mode];
+	const struct type *a = e->a->type[c->mode], *b = e->b->type[c->mode], *joined;
 
 	if (a->kind == TYPE_BAD || b->kind == TYPE_BAD)
 		return check_bad(c);
@@ -256,6 +268,14 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 	if (type_is_scalar(a) && type_is_scalar(b)) {
 		fold(c, e, check_bool(c), type_is_unsigned64(a) || type_is_unsigned64(b));
 		return check_bool(c);
+	}
+	joined = joined_type(c, a, b);
+	if (joined) {
+		check_mean(c, e, MEANING_JOINED)->joined = joined;
+		if (e->op == OP_EQ || e->op == OP_NE)
+			return check_bool(c);
+		return check_refuse(c, e->place, "type",
+			"a %s can only be compared by == and !=", type_text(c, a));
 	}
 	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
 		return refuse_float(c, e, a->kind == TYPE_FLOAT ? a : b);

@@ -78,6 +78,15 @@ static bool find_space(struct check_clause *c, const struct expr *e, enum space 
 	case EXPR_NAME:
 		*space = SPACE_USER;
 		return m && m->kind == MEANING_GLOBAL;
+	case EXPR_LOCAL:
+		*space = SPACE_KERNEL; /* our own memory */
+		if (!m || m->variable->is_loop)
+			return false;
+		m->variable->is_addressed = true;
+		return true;
+	case EXPR_MAP:
+		*space = SPACE_KERNEL;
+		return m && a == NULL;
 	case EXPR_UNARY:
 	case EXPR_INDEX:
 	case EXPR_MEMBER:
@@ -87,7 +96,8 @@ static bool find_space(struct check_clause *c, const struct expr *e, enum space 
 			*space = a->space;
 			return true;
 		}
-		return find_space(c, e->a, space);
+		/* A part of a map's value is a copy. */
+		return e->a->kind != EXPR_MAP && find_space(c, e->a, space);
 	default:
 		return false;
 	}
@@ -118,7 +128,8 @@ const struct type *check_address(struct check_clause *c, struct expr *e)
 			c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
 	if (!find_space(c, e->a, &space)) {
 		check_error(c, e->place, "type", "this value has no address");
-		return check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
+		return check_hint(
+			c, "& takes $x, @m[k], globals of the program, *p, p[i], p->x and s.x");
 	}
 	return types_pointer(check_types(c), type, space);
 }
@@ -206,43 +217,6 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 	if (!type_find_field(s, e->name, &field))
 		return unknown_field(c, e, s);
 	return field.type;
-}
-
-/* --- casts ------------------------------------------------------------------------------------ */
-
-static const struct type *refuse_cast(
-	struct check_clause *c, struct expr *e, const struct type *to, const struct type *from)
-{
-	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT)
-		return check_refuse(c, e->place, "float",
-			"BPF has no floating point: no cast from %s to %s", type_text(c, from),
-			type_text(c, to));
-	check_error(c, e->place, "type", "a %s cannot be cast to %s", type_text(c, from),
-		type_text(c, to));
-	if (to->kind == TYPE_STRUCT)
-		check_hint(c, "cast to a pointer: (%s *)", type_text(c, to));
-	else if (to->kind == TYPE_ARRAY)
-		check_hint(c, "cast to a pointer and take its elements");
-	else if (type_is_text(to))
-		check_hint(c, "str(POINTER) reads a text");
-	return check_bad(c);
-}
-
-const struct type *check_cast(struct check_clause *c, struct expr *e)
-{
-	const struct type *from = check_value(c, e->a), *to;
-	enum space space = check_space(c);
-
-	if (from->kind == TYPE_POINTER)
-		space = from->space;
-	to = check_declared(c, e->decl, space);
-	if (from->kind == TYPE_BAD || to->kind == TYPE_BAD)
-		return check_bad(c);
-	if (!type_is_scalar(to) || !type_is_scalar(from))
-		return refuse_cast(c, e, to, from);
-	if (e->a->is_constant[c->mode])
-		check_set_constant(c, e, to, e->a->constant[c->mode]);
-	return to;
 }
 
 /* --- sizeof, offsetof ------------------------------------------------------------------------- */

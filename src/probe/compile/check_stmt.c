@@ -141,6 +141,7 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 	const struct type *type = check_declared(c, s->decl, check_space(c));
 
 	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING ||
+		type->kind == TYPE_STRUCT || type->kind == TYPE_ARRAY ||
 		s->decl->kind == DECL_TYPEOF)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
@@ -162,6 +163,8 @@ static void check_let(struct check_clause *c, struct stmt *s)
 
 		type = is_open ? types_string(check_types(c), 1) : declared_type(c, s);
 		v->is_declared = !is_open;
+		/* A pointer may have learned which memory it is for. */
+		is_open |= type->kind == TYPE_POINTER;
 		if (!is_open || !v->type[c->mode])
 			v->type[c->mode] = type->kind == TYPE_BAD ? NULL : type;
 	}

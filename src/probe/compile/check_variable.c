@@ -289,6 +289,11 @@ static bool change_type(struct check_clause *c, struct variable *v, const struct
 	return true;
 }
 
+static bool is_same_name(const struct type *a, const struct type *b)
+{
+	return a->kind == b->kind && name_is_same(a->name, b->name);
+}
+
 static bool check_kept_size(struct check_clause *c, const struct type *type, struct place place)
 {
 	uint64_t bytes = type->size;
@@ -317,6 +322,11 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 			       ? *have
 			       : check_bad(c);
 	}
+	/* Which memory a declared pointer is for follows from what it is given. */
+	if (v->is_declared && (*have)->kind == TYPE_POINTER && type->kind == TYPE_POINTER &&
+		(*have)->space != type->space && is_same_name((*have)->of, type->of) &&
+		!change_type(c, v, type, place, is_self))
+		return check_bad(c);
 	joined = v->is_declared ? (is_convertible(c, *have, type, value) ? *have : NULL)
 				: check_join(c, *have, v->is_weak, type, value);
 	if (!joined) {

@@ -102,6 +102,13 @@ struct destination {
 /* Writes the value of `e`, whose type may be narrower, as one of the destination's type; fills all of
  * it. */
 void lower_store(struct lower *l, const struct expr *e, struct destination to);
+/* Whether two values are equal, both taken as of one type that lies in memory. */
+ir_value lower_equal(
+	struct lower *l, const struct expr *a, const struct expr *b, const struct type *type);
+/* lower_cast.c: casts with a value, of arrays, and of texts into n bytes of room */
+ir_value lower_cast_value(struct lower *l, const struct expr *e);
+struct object lower_cast_object(struct lower *l, const struct expr *e);
+void lower_cast_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
 /* A number as one of another type. */
 ir_value lower_convert(struct lower *l, ir_value v, const struct type *from, const struct type *to);
 uint32_t lower_size(const struct type *type); /* bytes of a value that is kept */

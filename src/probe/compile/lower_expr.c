@@ -254,10 +254,27 @@ static ir_value binary_value(struct lower *l, const struct expr *e)
 		v = lower_text_equal(l, e->a, e->b, -1);
 		return e->op == OP_EQ ? v : ir_alu_imm(&l->ir, BPF_XOR, v, 1);
 	}
+	if (meaning_of(l, e) && meaning_of(l, e)->kind == MEANING_JOINED) {
+		v = lower_equal(l, e->a, e->b, meaning_of(l, e)->joined);
+		return e->op == OP_EQ ? v : ir_alu_imm(&l->ir, BPF_XOR, v, 1);
+	}
 	if (op_is_comparison(e->op))
 		return condition_value(l, e);
 	a = left_value(l, e->a, e->b);
 	return binary(l, e->op, ta, tb, a, lower_value(l, e->b));
+}
+
+static ir_value address_value(struct lower *l, const struct expr *e)
+{
+	struct object o;
+
+	if (e->kind == EXPR_MAP) /* 0 where there is no such key */
+		return lower_map_find(
+			l, meaning_of(l, e)->map, lower_map_key(l, meaning_of(l, e)->map, e->args));
+	o = lower_object(l, e);
+	if (o.kind == OBJECT_MEMORY)
+		return ir_address(&l->ir, o.mem, (int32_t)o.offset);
+	return lower_address(l, &o);
 }
 
 static ir_value unary_value(struct lower *l, const struct expr *e)
@@ -272,8 +289,7 @@ static ir_value unary_value(struct lower *l, const struct expr *e)
 	case OP_NOT:
 		return condition_value(l, e);
 	case OP_ADDRESS:
-		o = lower_object(l, e->a);
-		return lower_address(l, &o);
+		return address_value(l, e->a);
 	default:
 		o = lower_object(l, e);
 		return lower_load_object(l, &o, type_of(l, e));
@@ -295,11 +311,6 @@ static ir_value ternary_value(struct lower *l, const struct expr *e)
 	ir_copy(&l->ir, v, lower_value(l, e->c));
 	ir_place_label(&l->ir, done);
 	return v;
-}
-
-static ir_value cast_value(struct lower *l, const struct expr *e)
-{
-	return lower_convert(l, lower_value(l, e->a), type_of(l, e->a), type_of(l, e));
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -326,7 +337,9 @@ static ir_value variable_value(struct lower *l, const struct expr *e)
 {
 	const struct variable *v = meaning_of(l, e)->variable;
 
-	return e->kind == EXPR_SELF ? lower_self_value(l, v) : v->storage;
+	if (e->kind == EXPR_SELF)
+		return lower_self_value(l, v);
+	return v->is_addressed ? ir_load(&l->ir, v->storage, 0, 8, false) : v->storage;
 }
 
 /* A variable keeps its type: what is assigned is cut to it. Gives what it has afterwards. */
@@ -338,6 +351,8 @@ static ir_value set_variable(
 	value = lower_convert(l, value, from, v->type[l->mode]);
 	if (e->kind == EXPR_SELF)
 		lower_self_set(l, v, value);
+	else if (v->is_addressed)
+		ir_store(&l->ir, v->storage, 0, 8, value);
 	else
 		ir_copy(&l->ir, v->storage, value);
 	return value;
@@ -463,7 +478,7 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 	case EXPR_TERNARY:
 		return ternary_value(l, e);
 	case EXPR_CAST:
-		return cast_value(l, e);
+		return lower_cast_value(l, e);
 	case EXPR_CALL:
 		return lower_builtin(l, e);
 	case EXPR_ASSIGN:

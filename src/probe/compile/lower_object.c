@@ -2,7 +2,6 @@
 /* What lies in memory: structures and arrays of the program, texts and other longer values of ours.
  */
 #include <errno.h>
-
 #include <string.h>
 
 #include "probe/compile/lower.h"
@@ -94,6 +93,13 @@ static struct object index_object(struct lower *l, const struct expr *e)
 		return o;
 	}
 	i = lower_value(l, e->b);
+	if (ta->kind == TYPE_ARRAY && ta->n > 1) {
+		ir_label inside = ir_new_label(&l->ir);
+
+		ir_branch_imm(&l->ir, BPF_JLT, i, (int32_t)ta->n, inside);
+		lower_fail(l, FAILURE_OTHER, ERANGE);
+		ir_place_label(&l->ir, inside);
+	}
 	if (step != 1)
 		i = ir_alu_imm(&l->ir, BPF_MUL, i, (int64_t)step);
 	o.address = ir_alu(&l->ir, BPF_ADD, o.address, i);
@@ -172,6 +178,10 @@ struct object lower_object(struct lower *l, const struct expr *e)
 		return lower_self_object(l, m->variable);
 	case EXPR_MAP:
 		return lower_map_object(l, e);
+	case EXPR_CAST:
+		if (type_of(l, e)->kind == TYPE_ARRAY)
+			return lower_cast_object(l, e);
+		break;
 	case EXPR_BLOCK:
 		lower_block(l, e);
 		return lower_object(l, e->a);
@@ -253,6 +263,8 @@ static void text_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_
 
 	if (e->kind == EXPR_STRING) {
 		lower_literal(l, e->text, e->text_n, mem, at, n);
+	} else if (e->kind == EXPR_CAST && type_of(l, e)->kind == TYPE_STRING) {
+		lower_cast_text(l, e, mem, at, n);
 	} else if (type_of(l, e)->kind == TYPE_ARRAY) {
 		array_text(l, e, mem, at, n);
 	} else if (m && m->kind == MEANING_VALUE && m->value->kind == USE_CONTEXT_DATA) {

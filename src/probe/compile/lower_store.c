@@ -200,3 +200,22 @@ void lower_store(struct lower *l, const struct expr *e, struct destination to)
 		store_struct(l, e, to);
 	}
 }
+
+ir_value lower_equal(
+	struct lower *l, const struct expr *a, const struct expr *b, const struct type *type)
+{
+	uint32_t n = lower_padded_size(type);
+	ir_mem ma = ir_new_memory(&l->ir, n), mb = ir_new_memory(&l->ir, n);
+	ir_label differ = ir_new_label(&l->ir);
+	ir_value is_equal = ir_new_value(&l->ir);
+
+	lower_store(l, a, (struct destination){type, ma, 0});
+	lower_store(l, b, (struct destination){type, mb, 0});
+	ir_set_const(&l->ir, is_equal, 0);
+	for (uint32_t i = 0; i < n; i += 8)
+		ir_branch(&l->ir, BPF_JNE, ir_load(&l->ir, ma, (int32_t)i, 8, false),
+			ir_load(&l->ir, mb, (int32_t)i, 8, false), differ);
+	ir_set_const(&l->ir, is_equal, 1);
+	ir_place_label(&l->ir, differ);
+	return is_equal;
+}

@@ -246,7 +246,7 @@ static void skip_decl(struct parser *p)
 }
 
 /* declaration = specifiers [ declarator attributes { "," declarator attributes } ] ";"
- * The ';' may be missing after a body when a new line or a clause follows. */
+ * The ';' may be missing after a body when a new line, another structure or a clause follows. */
 void parse_decl(struct parser *p)
 {
 	struct specifiers s;
@@ -260,7 +260,9 @@ void parse_decl(struct parser *p)
 		return;
 	}
 	if (parser_at(p, ';') || parser_at(p, TOKEN_END) ||
-		(has_body && (parser_starts_line(p) || parser_at_clause(p)))) {
+		(has_body &&
+			(parser_starts_line(p) || parser_at_clause(p) ||
+				(parser_at(p, TOKEN_NAME) && word_in(p, p->token, tag_words))))) {
 		if (s.type->kind == DECL_ENUM || (s.type->kind == DECL_STRUCT && s.type->name))
 			add_decl(p, &s, s.type, (struct token){0});
 		else

@@ -100,7 +100,7 @@ struct clause_loss {
 	uint64_t busy;	       /* no scratch area was free, by the loader's beginning */
 	uint64_t stack_failed; /* a stack could not be stored */
 	uint64_t loop_limit;   /* a loop ended because it ran too often */
-	uint64_t other;	       /* division by zero, a value that cannot be read in this mode */
+	uint64_t other; /* division by zero, index behind an array, a value that cannot be read */
 	uint64_t unseen;       /* programs of the traced processes without the uprobe; the loader's */
 	uint64_t left_out;     /* processes that were to be traced and were too many; the loader's */
 };
