@@ -127,10 +127,10 @@ static void make_locals(struct lower *l, struct variable *locals)
 	for (struct variable *v = locals; v; v = v->next) {
 		const struct type *t = v->type[l->mode];
 
-		v->storage = !t ? 0
-			     : lower_is_value(t) && !v->is_addressed
-				     ? ir_new_value(&l->ir)
-				     : ir_new_memory(&l->ir, lower_padded_size(t));
+		v->storage = !t			? 0
+			     : v->is_addressed	? ir_new_scratch(&l->ir, lower_padded_size(t))
+			     : lower_is_value(t) ? ir_new_value(&l->ir)
+						 : ir_new_memory(&l->ir, lower_padded_size(t));
 		clear_local(l, v);
 	}
 }

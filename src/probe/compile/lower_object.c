@@ -17,6 +17,18 @@ static struct object pointed(struct lower *l, const struct expr *e)
 	return o;
 }
 
+/* A copy in the scratch area: the address of what lies on the stack cannot be kept over a loop. */
+static struct object in_scratch(struct lower *l, const struct object *o, uint32_t n)
+{
+	struct object copy = {.kind = OBJECT_MEMORY};
+
+	if (!l->ir.memories.v[o->mem].is_on_stack)
+		return *o;
+	copy.mem = ir_new_scratch(&l->ir, n);
+	lower_copy_memory(l, o->mem, (uint32_t)o->offset, copy.mem, 0, n);
+	return copy;
+}
+
 /* Memory of ours at an offset that is found when it runs: the kernel reads it for us. */
 static struct object element_at(struct lower *l, const struct object *o, ir_value i, uint64_t step)
 {
@@ -35,12 +47,14 @@ static struct object element_object(
 {
 	ir_label ok = ir_new_label(&l->ir);
 	ir_value i = ir_new_value(&l->ir);
+	struct object copy;
 
 	ir_copy(&l->ir, i, index);
 	ir_branch_imm(&l->ir, BPF_JLT, i, (int64_t)n, ok);
 	lower_fail(l, FAILURE_OTHER, ERANGE);
 	ir_place_label(&l->ir, ok);
-	return element_at(l, o, i, step);
+	copy = in_scratch(l, o, (uint32_t)(n * step));
+	return element_at(l, &copy, i, step);
 }
 
 /* Of a text: behind its end are NULs. */
@@ -49,7 +63,7 @@ static struct object character_object(
 {
 	uint32_t n = (uint32_t)type_of(l, e->a)->n;
 	struct object copy = {.kind = OBJECT_MEMORY,
-		.mem = ir_new_memory(&l->ir, lower_padded_size(type_of(l, e->a)) + 8)};
+		.mem = ir_new_scratch(&l->ir, lower_padded_size(type_of(l, e->a)) + 8)};
 	ir_label inside = ir_new_label(&l->ir);
 	ir_value i = ir_new_value(&l->ir);
 
