@@ -25,6 +25,7 @@ void probe_output_release(struct probe_output *o)
 	printer_free(o->printer);
 	session_names_free(o->names);
 	buf_release(&o->text);
+	buf_release(&o->held);
 }
 
 static void keep_errno(struct probe_output *o)
@@ -36,9 +37,21 @@ static void keep_errno(struct probe_output *o)
 static void write_text(struct probe_output *o)
 {
 	errno = 0;
-	if (o->text.n && fwrite(o->text.p, 1, o->text.n, o->setup->out) != o->text.n)
+	if (o->holds)
+		buf_put(&o->held, o->text.p, o->text.n);
+	else if (o->text.n && fwrite(o->text.p, 1, o->text.n, o->setup->out) != o->text.n)
 		keep_errno(o);
 	buf_reset(&o->text);
+}
+
+void probe_output_let_go(struct probe_output *o)
+{
+	o->holds = false;
+	buf_reset(&o->text);
+	buf_put(&o->text, o->held.p, o->held.n);
+	write_text(o);
+	buf_release(&o->held);
+	o->held = (struct buf){0};
 }
 
 void probe_output_flush(struct probe_output *o)

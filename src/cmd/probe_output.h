@@ -16,6 +16,8 @@ struct probe_output {
 	struct session_names *names;
 	const struct run *run; /* that commands of system() leave */
 	struct buf text;      /* of the record being written */
+	bool holds;	      /* nothing is written until probe_output_let_go */
+	struct buf held;
 	int write_errno;      /* why the output cannot be written; 0 = it can */
 };
 
@@ -28,6 +30,8 @@ void probe_output_record(void *ctx, const struct stream_record *r, struct span a
 void probe_output_note(void *ctx, const char *sentence);
 /* All maps that have something in them, when the run is over. */
 void probe_output_maps(struct probe_output *o);
+/* Writes what was held back, and from now on at once. */
+void probe_output_let_go(struct probe_output *o);
 /* What was written so far is seen by whoever reads it. */
 void probe_output_flush(struct probe_output *o);
 

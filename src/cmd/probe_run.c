@@ -204,13 +204,16 @@ static int start(void *ctx, struct err *err)
 		return rc;
 	if (r->setup->a->strict)
 		r->next_look_ns = clock_mono_ns();
+	/* Whoever waits for the line finds all clauses switched on; what begin{} says is behind it. */
+	r->output.holds = true;
 	rc = probe_session_begin(r->session, err);
-	if (rc < 0)
-		return rc;
-	/* Whoever waits for this line finds all clauses switched on; what begin{} says is before it. */
+	if (rc >= 0)
+		say_attached(r);
+	if (rc >= 0)
+		probe_output_flush(&r->output);
+	probe_output_let_go(&r->output);
 	probe_output_flush(&r->output);
-	say_attached(r);
-	return 0;
+	return rc < 0 ? rc : 0;
 }
 
 /* ---- while it runs ---- */

@@ -21,4 +21,11 @@ print(missed)
 E
 n=${WEIR_SLOW:+300}
 equal "no program is missed that is started when it says Attached" 0 "$(timeout 300 python3 ready.py "$WEIR" "${n:-60}")"
+
+# --- what begin{} prints is behind the line, whichever of them has a newline --------------------------------------
+timeout 20 "$WEIR" probe 'begin { printf("begins"); errorf("told"); } end { printf("-ends\n"); }' >both.txt 2>&1
+equal "the line comes before what begin{} prints" "Attached 2 probes
+begins-ends" "$(grep -v '^-e' both.txt)"
+timeout 20 "$WEIR" probe -f json 'begin { print(7); }' 2>/dev/null >both.txt
+equal "in JSON, too" "attached_probes value" "$(sed 's/{"type": "\([a-z_]*\)".*/\1/' both.txt | tr '\n' ' ' | sed 's/ $//')"
 finish
