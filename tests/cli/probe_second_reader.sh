@@ -25,14 +25,16 @@ reader x.wprobe >theirs.txt
 check "the second reader finds something" [ "$(wc -l <theirs.txt)" -ge 10 ]
 equal "both readers tell the same of a stream" "$(cat theirs.txt)" "$(cat ours.txt)"
 
-# Changed copies with right checksums: both accept them or both refuse them.
+# Changed copies with right checksums: both accept them or both refuse them. The streams are made here, since the
+# format is of one version only.
+"$WEIR" probe -o small.wprobe 'uprobe:./t64:target /arg0/ { @bytes[comm] = hist(arg0); printf("%d\n", arg0); }'
 n=${WEIR_SLOW:+2000}
 n=${n:-60}
 mkdir changed
 : >theirs.txt
 : >ours.txt
-for sample in sample uprobe; do
-	reader --changes "$ROOT/tests/fuzz/corpus/stream_file/$sample.wprobe" "$n" changed >>theirs.txt
+for sample in small x; do
+	reader --changes $sample.wprobe "$n" changed >>theirs.txt
 	for ((i = 0; i < n; i++)); do
 		"$WEIR" probe --dump "changed/$i" >/dev/null 2>err.txt
 		case $? in 0) echo "$i accepted" ;; 1) echo "$i refused" ;; *) echo "$i $(cat err.txt)" ;; esac
