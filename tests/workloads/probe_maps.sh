@@ -70,6 +70,21 @@ for m in 64 32; do
 	equal "len() of stacks, arrays and maps ($m bit)" "(2, 3, true, 1, 7, 1)" "$(grep . deep$m.txt)"
 done
 
+# --- keys and values of every kind ------------------------------------------------------------------------------
+for m in 64 32; do
+	probe kinds$m "uprobe:./deep$m:inner { @array[args.r->cells] = count(); @structure[*args.r, 1] = sum(5); @symbol[usym(reg(\"ip\")), func] = avg(2);
+		@stack[ustack(2)] = max(4); @copied = args.r->cells; @copy = @copied; @whole[1] = *args.r; @wholes = @whole[1];
+		print((@array[args.r->cells], @structure[*args.r, 1], @symbol[usym(reg(\"ip\")), func], @stack[ustack(2)], @wholes.cells[0])); }" -c ./deep$m
+	equal "arrays, structures, symbols and stacks are keys, and values are copied ($m bit)" "(1, 5, 2, 4, 0)
+@array[[0,0,0,0,0,0,0]]: 1
+@copied: [0,0,0,0,0,0,0]
+@copy: [0,0,0,0,0,0,0]
+@structure[{ .cells = [0,0,0,0,0,0,0] }, 1]: 5
+@symbol[inner, inner]: 2
+@whole[1]: { .cells = [0,0,0,0,0,0,0] }
+@wholes: { .cells = [0,0,0,0,0,0,0] }" "$(grep '^@[a-rt-z]\|^@s[ty][rm]\|^(' kinds$m.txt | sort | sed 's/+0x0//')"
+done
+
 # --- histograms with bits --------------------------------------------------------------------------------------
 probe hist -f json 'begin { $i = 0; while ($i < 200) { @h = hist($i * 7, 2); $i++; } @h = hist(-1, 2); @top = hist((uint64)-1, 5); }'
 python3 - <<'PY' || not_ok "the histograms are read"
