@@ -168,9 +168,8 @@ static void write_message(struct probe_output *o, const struct stream_format *f,
 	buf_reset(&o->text);
 }
 
-void probe_output_record(void *ctx, const struct stream_record *r, struct span args)
+static void write_record(struct probe_output *o, const struct stream_record *r, struct span args)
 {
-	struct probe_output *o = ctx;
 	const struct stream_format *f;
 
 	if (r->format >= o->stream->formats.n)
@@ -190,6 +189,22 @@ void probe_output_record(void *ctx, const struct stream_record *r, struct span a
 		printer_record(o->printer, r, args, &o->text);
 		write_text(o);
 	}
+}
+
+void probe_output_record(void *ctx, const struct stream_record *r, struct span args)
+{
+	struct probe_output *o = ctx;
+
+	session_names_at(o->names, r->time_ns);
+	write_record(o, r, args);
+	session_names_at(o->names, 0);
+}
+
+void probe_output_copy(void *ctx, const struct stack_copy *copy, size_t n)
+{
+	struct probe_output *o = ctx;
+
+	session_names_copy(o->names, copy, n);
 }
 
 void probe_output_note(void *ctx, const char *sentence)

@@ -27,6 +27,7 @@ void probe_output_release(struct probe_output *o);
 
 /* Of struct probe_session_output; ctx is the struct probe_output. */
 void probe_output_record(void *ctx, const struct stream_record *r, struct span args);
+void probe_output_copy(void *ctx, const struct stack_copy *copy, size_t n);
 void probe_output_note(void *ctx, const char *sentence);
 /* All maps that have something in them, when the run is over. */
 void probe_output_maps(struct probe_output *o);

@@ -100,6 +100,7 @@ static int open_session(struct probing *r, struct err *err)
 		.without = a->without};
 	struct probe_session_output output = {.ctx = &r->output,
 		.record = probe_output_record,
+		.copy = probe_output_copy,
 		.note = probe_output_note,
 		.refused = print_refusal};
 	int rc;
@@ -258,11 +259,12 @@ static int wait_for(void *ctx, int *fds)
 static bool work(void *ctx)
 {
 	struct probing *r = ctx;
+	uint64_t began_ns = clock_mono_ns();
 	bool goes_on = probe_control_work(&r->control, &r->output);
 
 	r->has_worked = true;
-	session_names_work(r->output.names);
 	goes_on &= probe_session_work(r->session);
+	session_names_work(r->output.names, began_ns); /* records of earlier have been written */
 	probe_output_flush(&r->output);
 	return goes_on && !is_strict_end(r) && !r->output.write_errno &&
 	       (r->run.command || !is_only_begin(r->stream));

@@ -73,11 +73,18 @@ static void take_record(void *ctx, const struct stream_record *r, struct span ar
 	const struct stream_format *f = &p->stream->formats.v[r->format];
 	size_t at = p->text.n;
 
+	session_names_at(p->names, r->time_ns);
 	if (f->kind == FORMAT_PRINT_MAP || f->kind == FORMAT_PRINT_ENTRY)
 		print_map(p, p->printer, f->map_i, &p->text);
 	else
 		printer_record(p->printer, r, args, &p->text);
+	session_names_at(p->names, 0);
 	keep_line(p, r, at);
+}
+
+static void take_copy(void *ctx, const struct stack_copy *copy, size_t n)
+{
+	session_names_copy(((struct record_probe *)ctx)->names, copy, n);
 }
 
 static void take_note(void *ctx, const char *sentence)
@@ -93,7 +100,8 @@ static int start(void *ctx, pid_t command, struct err *err)
 	struct record_probe *p = ctx;
 	struct probe_session_options options = {.pids = command ? &command : p->options->pids,
 		.n_pids = command ? 1 : p->options->n_pids};
-	struct probe_session_output output = {.ctx = p, .record = take_record, .note = take_note};
+	struct probe_session_output output = {
+		.ctx = p, .record = take_record, .copy = take_copy, .note = take_note};
 	struct err names_err = {0};
 	int rc;
 
@@ -118,15 +126,16 @@ static void work(void *ctx)
 {
 	struct record_probe *p = ctx;
 
-	session_names_work(p->names);
+	uint64_t began_ns = clock_mono_ns();
+
 	probe_session_work(p->session);
+	session_names_work(p->names, began_ns); /* records of earlier have been printed */
 }
 
 static void stop(void *ctx)
 {
 	struct record_probe *p = ctx;
 
-	session_names_work(p->names);
 	probe_session_end(p->session);
 	p->stop_ns = clock_mono_ns();
 }

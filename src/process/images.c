@@ -388,42 +388,56 @@ const struct cfi_table *images_cfi(struct images *t, uint32_t number)
 	return c->cfi;
 }
 
+void images_module(struct images *t, uint32_t number, uint64_t bias, struct unwind_module *module)
+{
+	const struct image *image = images_get(t, number);
+
+	*module = (struct unwind_module){
+		.cfi = images_cfi(t, number),
+		.bias = bias,
+		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
+		.cookie = number,
+	};
+}
+
 const struct mapping *images_find_module(struct images *t, const struct addrspace *space,
 	struct vaddr pc, struct unwind_module *module)
 {
 	const struct mapping *m = addrspace_find(space, pc);
-	const struct image *image = m ? images_get(t, m->image) : NULL;
 
 	if (m)
-		*module = (struct unwind_module){
-			.cfi = images_cfi(t, m->image),
-			.bias = m->bias,
-			.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
-			.cookie = m->image,
-		};
+		images_module(t, m->image, m->bias, module);
 	return m;
+}
+
+bool image_follows_call(const struct image *image, struct iaddr pc)
+{
+	struct span bytes;
+
+	if (!image->has_elf)
+		return true;
+	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX});
+	return bytes.n < X86_CALL_BYTES_MAX ||
+	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
 
 bool images_follows_call(struct images *t, const struct addrspace *space, struct vaddr pc)
 {
 	struct vaddr before = {pc.v - X86_CALL_BYTES_MAX};
 	const struct mapping *m = addrspace_find(space, before);
-	const struct image *image = m ? images_get(t, m->image) : NULL;
-	struct span bytes;
 
-	if (!image || !image->has_elf)
-		return true;
-	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){before.v - m->bias});
-	return bytes.n < X86_CALL_BYTES_MAX ||
-	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+	return !m || image_follows_call(images_get(t, m->image), (struct iaddr){pc.v - m->bias});
+}
+
+bool image_ends_thread(const struct image *image, struct iaddr pc)
+{
+	return image->has_elf &&
+	       x86_ends_thread(elf_file_bytes_at(&image->elf, pc), image->elf.is_64);
 }
 
 bool images_ends_thread(struct images *t, const struct addrspace *space, struct vaddr pc)
 {
 	const struct mapping *m = addrspace_find(space, pc);
-	const struct image *image = m ? images_get(t, m->image) : NULL;
 
-	return image && image->has_elf &&
-	       x86_ends_thread(elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - m->bias}),
-		       image->elf.is_64);
+	return m && image_ends_thread(images_get(t, m->image), (struct iaddr){pc.v - m->bias});
 }

@@ -71,6 +71,11 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path);
 /* NULL when the image has none. */
 const struct cfi_table *images_cfi(struct images *t, uint32_t number);
 
+/* What a walk wants to know of an image that is mapped with a bias, and of an address in it. */
+void images_module(struct images *t, uint32_t number, uint64_t bias, struct unwind_module *module);
+bool image_follows_call(const struct image *image, struct iaddr pc);
+bool image_ends_thread(const struct image *image, struct iaddr pc);
+
 /* For walking stacks, as in struct unwind_callbacks; the mappings of `space` name images by their numbers.
  * The mapping that `pc` is in; NULL when there is none. */
 const struct mapping *images_find_module(struct images *t, const struct addrspace *space,

@@ -36,6 +36,7 @@ struct unwind_memory {
 	struct span bytes;
 	struct span
 		below; /* what ends at `start`, as far as it is known: only rules that read there see it */
+	bool from_caller; /* the registers are those of a frame that called: pc is where it returns to */
 	/* Reads memory outside the copy (may be NULL): true when all n bytes were read. Used when
 	 * the walk leaves the copy, so it can complete stacks deeper than the copy. Never asked for
 	 * what lies just below the copy. `ctx` is that of the callbacks. */
@@ -85,7 +86,8 @@ struct unwind_frame {
 	bool has_module;
 	uint32_t cookie; /* of the module */
 	uint64_t bias;	 /* of the module: iaddr = pc - bias */
-	struct vaddr sp; /* the stack pointer in this frame */
+	struct vaddr sp; /* the stack pointer in this frame, */
+	struct vaddr fp; /* and what the frame pointer register holds; 0 when not known */
 };
 
 struct unwinder; /* holds the rule cache */

@@ -271,6 +271,7 @@ static void put_frame(const struct walk *w, const struct lookup *at, struct unwi
 		.cookie = at->module.cookie,
 		.bias = at->module.bias,
 		.sp = {w->regs.r[CPU_REG_RSP]},
+		.fp = {w->regs.known >> CPU_REG_RBP & 1 ? w->regs.r[CPU_REG_RBP] : 0},
 	};
 }
 
@@ -372,7 +373,8 @@ enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 			.ctx = callbacks->ctx,
 			.mask = regs->is_64 ? UINT64_MAX : UINT32_MAX,
 			.word_bytes = regs->is_64 ? 8 : 4},
-		.is_innermost = true,
+		.is_caller = memory->from_caller,
+		.is_innermost = !memory->from_caller,
 	};
 	enum unwind_end end = UNWIND_END_TOO_DEEP;
 	size_t n = 0;

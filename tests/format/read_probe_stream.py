@@ -320,7 +320,7 @@ class Stream:
                 need(source in (0, 1, 4), "kind of constant")
                 need(source != 4 or code[i + 1][3] == 0, "no such function")
                 if source == 1:
-                    need(0 <= number <= 9 or 16 <= number < 16 + len(self.maps), "no such map")
+                    need(0 <= number <= 11 or 16 <= number < 16 + len(self.maps), "no such map")
                     need(code[i + 1][3] == 0, "no such map")
                 i += 1
                 second.add(i)

@@ -133,13 +133,36 @@ static void check_json(const struct buf *out)
 
 /* --- */
 
-static size_t fuzz_stack(void *ctx, uint64_t id, uint64_t *addresses, size_t max)
+static size_t fuzz_stack(
+	void *ctx, uint64_t id, uint64_t *addresses, size_t max, const char **reason)
 {
 	size_t n = (size_t)id % (max + 1);
 
 	(void)ctx;
 	for (size_t i = 0; i < n; i++)
 		addresses[i] = id + i;
+	if (n & 1)
+		*reason = "cut";
+	return n;
+}
+
+/* Many stacks are the same. */
+static uint64_t fuzz_stack_id(void *ctx, uint64_t id)
+{
+	(void)ctx;
+	return id & 3;
+}
+
+static size_t fuzz_places(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
+	struct printer_place *out, size_t max)
+{
+	size_t n = address % (max + 1);
+
+	(void)ctx;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct printer_place){.file = i & 1 ? "f\x80" : NULL,
+			.line = bits,
+			.inlined = pid & 1 ? "g\"" : NULL};
 	return n;
 }
 
@@ -153,8 +176,10 @@ static bool fuzz_symbol(void *ctx, uint64_t address, struct printer_symbol *out)
 static void print_all(
 	struct stream *s, enum printer_format format, struct span bytes, const uint8_t *numbers)
 {
-	static const struct printer_names names = {
-		.stack = fuzz_stack, .kernel_symbol = fuzz_symbol};
+	static const struct printer_names names = {.stack = fuzz_stack,
+		.stack_id = fuzz_stack_id,
+		.user_places = fuzz_places,
+		.kernel_symbol = fuzz_symbol};
 	struct stream_record r = {.time_ns = 1};
 	struct printer *p = printer_new(s, format, &names);
 	struct buf out = {0};

@@ -60,9 +60,11 @@ static inline const char *world_site(void *ctx, uint64_t site, bool is_function)
 	return is_function ? "leaf" : "uprobe:/bin/x:leaf";
 }
 
-static inline size_t world_stack(void *ctx, uint64_t id, uint64_t *addresses, size_t max)
+static inline size_t world_stack(
+	void *ctx, uint64_t id, uint64_t *addresses, size_t max, const char **reason)
 {
 	(void)ctx;
+	(void)reason;
 	if (id != 7 || max < 3)
 		return 0;
 	addresses[0] = 0x1000;

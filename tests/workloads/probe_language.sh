@@ -228,7 +228,7 @@ lengths [inner] [inne] [] [inner text]
 ]: 1
 @offset: 3
 @glob[inner_function]: 3
-@glob[outer_function]: 3" "$(sed 's/+[1-9][0-9]*$/+N/; s/+0x0$/+0/' shapes.txt | grep -v '^$' | sed 's/^offset/\n&/')"
+@glob[outer_function]: 3" "$(sed 's/@\/.*:[0-9]*$//; s/+[1-9][0-9]*$/+N/; s/+0x0$/+0/' shapes.txt | grep -v '^$' | sed 's/^offset/\n&/')"
 
 # --- actions of weir itself -----------------------------------------------------------------------------------
 echo "content of a file" >cat-me.txt

@@ -2,41 +2,84 @@
 /*
  * Stacks of the program and of the kernel. They are kept once, under a hash of their addresses, in
  * a plain map: unlike the kernel's own stack maps that loses none to collisions of buckets, and
- * works in programs that may sleep.
+ * works in programs that may sleep. Those of the program are walked by call-frame information
+ * (lower_stack_walk.c), or with the word `fp` by the kernel, along frame pointers.
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "probe/compile/builtin.h"
+#include "probe/stream/stack_copy.h"
 
-#define USER_STACK (1ull << 8)		/* BPF_F_USER_STACK */
-#define STACK_HASH 0x9e3779b97f4a7c15ll /* 2^64 / golden ratio, odd */
+#define USER_STACK (1ull << 8) /* BPF_F_USER_STACK */
 
 /* --- checking --------------------------------------------------------------------------------- */
 
-/* ustack(perf, 5): words that bpftrace has for the form in which a stack is printed. */
-static bool is_form(const struct expr *a)
+#define BY_FRAME_POINTERS (-1)
+
+/* ustack(perf, 5): in which form it is printed, and how it is walked. */
+static const struct stack_word {
+	const char *name;
+	int form; /* enum stack_form, or BY_FRAME_POINTERS */
+	bool is_user_only;
+} stack_words[] = {
+	{"bpftrace", STACK_FORM_NAMES, false},
+	{"perf", STACK_FORM_PERF, false},
+	{"raw", STACK_FORM_RAW, false},
+	{"build_id", STACK_FORM_BUILD_ID, true},
+	{"fp", BY_FRAME_POINTERS, true},
+};
+
+static const struct stack_word *find_word(const struct expr *a, bool is_user)
 {
-	return a->kind == EXPR_NAME && (!strcmp(a->name, "bpftrace") || !strcmp(a->name, "perf") ||
-					       !strcmp(a->name, "raw"));
+	for (size_t i = 0; a->kind == EXPR_NAME && i < sizeof(stack_words) / sizeof(*stack_words);
+		i++)
+		if (!strcmp(a->name, stack_words[i].name) &&
+			(is_user || !stack_words[i].is_user_only))
+			return &stack_words[i];
+	return NULL;
 }
 
-/* ustack, and ustack([FORM,] FRAMES) */
+/* False when there is something else before the number. */
+static bool check_words(struct check_clause *c, struct expr *e, bool is_user, uint32_t *form)
+{
+	const struct type *type;
+	int64_t number;
+
+	for (struct expr *a = e->args; a; a = a->next) {
+		const struct stack_word *word = find_word(a, is_user);
+
+		if (!word && a->kind == EXPR_NAME && !check_has_builtin(a->name, false) &&
+			!types_enumerator(check_types(c), a->name, &number, &type)) {
+			check_error(c, a->place, "arguments", "there is no form '%s' of stacks",
+				a->name);
+			builtin_hint_form(c, e);
+			return false;
+		}
+		if (!word)
+			return true;
+		a->type[c->mode] = check_void(c);
+		a->is_constant[c->mode] = false;
+		if (word->form != BY_FRAME_POINTERS)
+			*form = (*form & ~(uint32_t)STACK_FORM_MASK) | (uint32_t)word->form;
+	}
+	return true;
+}
+
+/* ustack, and ustack([FORM,] [fp,] FRAMES) */
 static const struct type *check_stack(struct check_clause *c, struct expr *e)
 {
+	enum type_kind kind = (enum type_kind)check_row(c, e)->detail;
+	uint32_t form = c->session->stack_form;
 	struct expr *a = e->args;
 	int64_t n;
 
-	if (a && is_form(a)) {
-		a->type[c->mode] = check_void(c);
-		a->is_constant[c->mode] = false;
-		if (strcmp(a->name, "bpftrace")) {
-			check_error(c, a->place, "arguments", "there is no form '%s' of stacks",
-				a->name);
-			return builtin_hint_form(c, e);
-		}
+	if (kind == TYPE_KSTACK && (form & STACK_FORM_MASK) == STACK_FORM_BUILD_ID)
+		form &= ~(uint32_t)STACK_FORM_MASK; /* the kernel has no such form */
+	if (!check_words(c, e, kind == TYPE_USTACK, &form))
+		return check_bad(c);
+	while (a && find_word(a, kind == TYPE_USTACK))
 		a = a->next;
-	}
 	if (a && a->next)
 		return check_refuse(
 			c, a->next->place, "arguments", "%s() has too many arguments", e->name);
@@ -45,8 +88,12 @@ static const struct type *check_stack(struct check_clause *c, struct expr *e)
 	if (a && (n < 1 || n > STREAM_STACK_FRAMES))
 		return check_refuse(c, a->place, "range",
 			"the number of frames must be from 1 to %d", STREAM_STACK_FRAMES);
-	c->session->stream->uses_stacks = true;
-	return types_special(check_types(c), (enum type_kind)check_row(c, e)->detail);
+	if (point_has(c->point->spec.kind, POINT_IS_OURS))
+		check_warning(
+			c, e->place, "not-here", "%s is empty at %s", e->name, check_point_text(c));
+	else
+		c->session->stream->uses_stacks = true;
+	return types_stack(check_types(c), kind, form);
 }
 
 /* --- code ------------------------------------------------------------------------------------- */
@@ -55,7 +102,7 @@ static const struct type *check_stack(struct check_clause *c, struct expr *e)
 static ir_value stack_id(struct lower *l, ir_mem mem, uint32_t n_frames)
 {
 	ir_label done = ir_new_label(&l->ir);
-	ir_value id = ir_new_value(&l->ir), factor = ir_const(&l->ir, STACK_HASH), h;
+	ir_value id = ir_new_value(&l->ir), factor = ir_const(&l->ir, (int64_t)STACK_HASH), h;
 
 	ir_set_const(&l->ir, id, 1);
 	for (uint32_t i = 0; i < n_frames; i++) {
@@ -117,7 +164,7 @@ static ir_value walk_stack(struct lower *l, bool is_user, ir_mem mem, uint32_t n
 	return bytes;
 }
 
-/* The stack as an id; 0 frames: all. */
+/* The stack as an id. */
 static ir_value stack(struct lower *l, bool is_user, uint32_t n_frames)
 {
 	ir_mem mem = ir_new_memory(&l->ir, 8 + 8 * STREAM_STACK_FRAMES),
@@ -125,9 +172,6 @@ static ir_value stack(struct lower *l, bool is_user, uint32_t n_frames)
 	ir_label failed = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
 	ir_value id = ir_new_value(&l->ir), bytes, p;
 
-	if (!n_frames || n_frames > STREAM_STACK_FRAMES)
-		n_frames = STREAM_STACK_FRAMES;
-	l->stream->uses_stacks = true;
 	ir_set_const(&l->ir, id, 0);
 	ir_zero(&l->ir, mem, 0, 8 + 8 * STREAM_STACK_FRAMES);
 	bytes = walk_stack(l, is_user, mem, n_frames);
@@ -149,10 +193,10 @@ static ir_value stack(struct lower *l, bool is_user, uint32_t n_frames)
 	return id;
 }
 
-/* ustack, ustack(5), ustack(bpftrace, 5): the last argument that is a number; 0: all. */
+/* ustack, ustack(5), ustack(perf, 5): the last argument that is a number. */
 static uint32_t frames_wanted(struct lower *l, const struct expr *e)
 {
-	uint32_t n = 0;
+	uint32_t n = STREAM_STACK_FRAMES;
 
 	for (const struct expr *a = e->args; a; a = a->next)
 		if (a->is_constant[l->mode])
@@ -160,27 +204,56 @@ static uint32_t frames_wanted(struct lower *l, const struct expr *e)
 	return n;
 }
 
+static bool is_by_frame_pointers(const struct expr *e)
+{
+	for (const struct expr *a = e->args; a; a = a->next) {
+		const struct stack_word *word = find_word(a, true);
+
+		if (word && word->form == BY_FRAME_POINTERS)
+			return true;
+	}
+	return false;
+}
+
+static bool is_empty(const struct lower *l)
+{
+	return point_has(l->kind, POINT_IS_OURS);
+}
+
 static ir_value lower_kstack(struct lower *l, const struct expr *e)
 {
+	if (is_empty(l))
+		return ir_const(&l->ir, 0);
+	l->stream->uses_stacks = true;
 	return stack(l, false, frames_wanted(l, e));
 }
 
 static void ustack_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
+	ir_value id;
+
 	(void)n;
-	lower_user_address(l, stack(l, true, frames_wanted(l, e)), mem, at);
+	if (is_empty(l)) {
+		id = ir_const(&l->ir, 0);
+	} else {
+		l->stream->uses_stacks = true;
+		id = is_by_frame_pointers(e) ? stack(l, true, frames_wanted(l, e))
+					     : lower_stack_walk(l, frames_wanted(l, e));
+	}
+	lower_user_address(l, id, mem, at);
 }
 
-#define USTACK .points = POINT_HAS_STACK, .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
-#define KSTACK                                                                                     \
-	.points = POINT_HAS_STACK, .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
+#define USTACK .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
+#define KSTACK .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
 
 const struct builtin stack_builtins[] = {
 	{"ustack", .help = "stack of the program", USTACK},
+	{"dw_ustack", .help = "the same as ustack", USTACK},
 	{"kstack", .help = "stack of the kernel", KSTACK},
 	{"stack", .help = "the same as kstack", KSTACK},
-	{"ustack", "ustack([FRAMES])", 0, 2, USTACK},
-	{"kstack", "kstack([FRAMES])", 0, 2, KSTACK},
-	{"stack", "stack([FRAMES])", 0, 2, KSTACK},
+	{"ustack", "ustack([FORM,] [fp,] [FRAMES])", 0, 3, USTACK},
+	{"dw_ustack", "dw_ustack([FORM,] [FRAMES])", 0, 3, USTACK},
+	{"kstack", "kstack([FORM,] [FRAMES])", 0, 2, KSTACK},
+	{"stack", "stack([FORM,] [FRAMES])", 0, 2, KSTACK},
 	{.name = NULL},
 };

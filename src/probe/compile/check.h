@@ -134,6 +134,7 @@ struct check_session {
 	struct map_use *maps;	/* all, in order of first use */
 	struct variable *selfs; /* all thread-locals */
 	uint32_t string_bytes;	/* of str() without a length */
+	uint32_t stack_form;	/* of stacks that do not say it: a sum of enum stack_form */
 	bool is_unsafe;
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	bool is_kept; /* the stream is written to a file, and may run elsewhere */

@@ -218,7 +218,7 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 		return tuple_shape(s, type, place);
 	default:
 		if (type_is_special(type))
-			return shape_new(a, shape_of_special(type->kind), false, 0);
+			return shape_new(a, shape_of_special(type->kind), false, (uint32_t)type->n);
 		diag_error(s->diags, place, "type", "a %s can be neither kept nor printed",
 			check_type_text(s, type));
 		return NULL;
@@ -314,6 +314,10 @@ const struct type *check_shape_type(struct types *types, const struct shape *sha
 		return struct_type(types, shape);
 	case SHAPE_TUPLE:
 		return tuple_type(types, shape);
+	case SHAPE_USTACK:
+		return types_stack(types, TYPE_USTACK, shape->n);
+	case SHAPE_KSTACK:
+		return types_stack(types, TYPE_KSTACK, shape->n);
 	default:
 		break;
 	}

@@ -615,6 +615,8 @@ static void take_settings(struct compiler *c)
 {
 	if (c->settings.string_bytes)
 		c->check.string_bytes = c->settings.string_bytes;
+	c->check.stack_form =
+		c->settings.stack_form | (c->settings.hides_lines ? STACK_FORM_NO_LINES : 0);
 	c->stream->hides_maps = c->settings.hides_maps;
 	c->stream->ring_pages = c->settings.ring_pages;
 	c->stream->cat_bytes = c->settings.cat_bytes;

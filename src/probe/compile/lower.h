@@ -212,6 +212,9 @@ ir_value lower_aggregated(struct lower *l, const struct map_use *map, ir_mem key
 /* The processors that compiled code knows of: those of this machine. */
 uint32_t lower_n_cpus(void);
 
+/* lower_stack_walk.c: the id of the program's stack, walked by call-frame information */
+ir_value lower_stack_walk(struct lower *l, uint32_t n_frames);
+
 /* lower_self.c */
 ir_value lower_self_value(struct lower *l, const struct variable *v);
 struct object lower_self_object(struct lower *l, const struct variable *v);

@@ -17,6 +17,8 @@ struct settings {
 	uint32_t ring_pages;   /* perf_rb_pages, of 4096 bytes */
 	uint32_t cat_bytes;    /* max_cat_bytes */
 	enum missing_points { MISSING_ERROR, MISSING_WARN, MISSING_IGNORE } missing;
+	unsigned stack_form; /* stack_mode: enum stack_form, whose order is that of the words */
+	bool hides_lines;    /* show_debug_info is 0 */
 	bool hides_maps; /* print_maps_on_exit is 0 */
 };
 

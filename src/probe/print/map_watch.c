@@ -129,11 +129,13 @@ static int compare_times(const void *left, const void *right)
 	return ORDER((*a)->time, (*b)->time);
 }
 
-void map_watch_work(
-	struct map_watch *w, void (*each)(void *ctx, const struct collected *r), void *ctx)
+void map_watch_work(struct map_watch *w, uint64_t until,
+	void (*each)(void *ctx, const struct collected *r), void *ctx)
 {
-	uint64_t until = clock_mono_ns();
+	uint64_t now = clock_mono_ns();
 	size_t n = 0;
+
+	until = until < now ? until : now;
 
 	for (size_t i = 0; i < w->rings.n; i++)
 		perf_ring_drain(&w->rings.v[i], w->scratch, take_record, w);

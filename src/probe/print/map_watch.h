@@ -22,9 +22,9 @@ struct map_watch {
 int map_watch_open(struct map_watch **out, struct err *err);
 void map_watch_close(struct map_watch *w);
 
-/* Hands out what has come, by time; a record is the callee's only during the call. Records are
- * complete up to the moment of the call; what comes during it may wait for the next one. */
-void map_watch_work(
-	struct map_watch *w, void (*each)(void *ctx, const struct collected *r), void *ctx);
+/* Hands out what has come and is not of later than `until`, by time; a record is the callee's only during
+ * the call. Records are complete up to the moment of the call; what is later waits for the next one. */
+void map_watch_work(struct map_watch *w, uint64_t until,
+	void (*each)(void *ctx, const struct collected *r), void *ctx);
 
 #endif

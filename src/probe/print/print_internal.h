@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "probe/print/printer.h"
 
@@ -27,7 +28,8 @@ struct printer {
 	/* The map that is being gathered. */
 	const struct stream_map_def *map;
 	VEC(struct printed_entry) entries;
-	struct arena *arena; /* of keys and values */
+	struct map entry_of_key; /* hash of a key with stacks -> its number */
+	struct arena *arena;	 /* of keys and values */
 };
 
 /* A number as a value has it. */
@@ -42,6 +44,7 @@ void print_number(struct print_number n, struct buf *out);
 int print_number_compare(struct print_number a, struct print_number b);
 /* 0 where the value is too short. */
 uint64_t print_word(struct span value, uint64_t at);
+uint32_t print_half_word(struct span value, uint64_t at);
 double print_float_of(const struct shape *s, struct span value);
 /* The characters up to the NUL; the bytes of a buffer without its length. */
 struct span print_chars(const struct shape *s, struct span value);
@@ -63,6 +66,13 @@ struct print_part {
 void print_part_of(
 	const struct shape *s, uint32_t field_i, struct span value, struct print_part *out);
 bool print_is_array(const struct shape *s);
+
+/* print_stack.c: a line for each frame, behind a newline. */
+void print_stack(struct printer *p, const struct shape *s, struct span value, unsigned indent,
+	struct buf *out);
+/* Of an address in a stack or in a symbol of the same kind. */
+bool print_find_symbol(struct printer *p, const struct shape *s, struct span value,
+	uint64_t address, struct printer_symbol *out);
 
 enum print_bytes_form {
 	PRINT_BYTES_MIXED,   /* printable characters as they are, others \xNN */

@@ -18,6 +18,7 @@ static void begin(struct printer *p, const struct stream_map_def *map)
 	arena_free(p->arena);
 	p->arena = map ? arena_new() : NULL;
 	p->entries.n = 0;
+	map_reset(&p->entry_of_key);
 	p->map = map;
 }
 
@@ -31,10 +32,57 @@ static struct span keep(struct printer *p, struct span s)
 	return (struct span){s.n ? arena_dup(p->arena, s.p, s.n) : NULL, s.n};
 }
 
+/* Stacks that the code knew by ids of their own get that of all equal ones; false when there are
+ * none. */
+static bool name_stacks(
+	struct printer *p, const struct shape *s, uint8_t *bytes, size_t n, unsigned depth)
+{
+	bool has_some = false;
+	uint64_t id;
+
+	if (s->kind == SHAPE_USTACK && p->names.stack_id && n >= sizeof(id)) {
+		memcpy(&id, bytes, sizeof(id));
+		id = p->names.stack_id(p->names.ctx, id);
+		memcpy(bytes, &id, sizeof(id));
+		return true;
+	}
+	for (uint32_t i = 0; s->kind == SHAPE_TUPLE && i < s->n_fields && depth < PRINT_DEPTH_MAX;
+		i++)
+		if (s->fields[i].offset < n)
+			has_some |= name_stacks(p, s->fields[i].shape, bytes + s->fields[i].offset,
+				n - s->fields[i].offset, depth + 1);
+	return has_some;
+}
+
+/* The entry with the same key, or NULL. */
+static struct printed_entry *find_entry(struct printer *p, struct span key)
+{
+	bool is_new;
+	uint64_t *at = map_ensure(&p->entry_of_key, map_hash_bytes(key.p, key.n), &is_new);
+	struct printed_entry *e = is_new ? NULL : &p->entries.v[*at];
+
+	if (is_new)
+		*at = p->entries.n;
+	return e && e->key.n == key.n && !memcmp(e->key.p, key.p, key.n) ? e : NULL;
+}
+
 void printer_map_add(struct printer *p, struct span key, struct span value)
 {
-	if (p->map)
-		vec_push(&p->entries, ((struct printed_entry){keep(p, key), keep(p, value)}));
+	const struct shape *of_key = p->map ? p->map->key : NULL,
+			   *of_value = p->map ? p->map->value : NULL;
+	struct printed_entry *same = NULL, e;
+
+	if (!p->map)
+		return;
+	e = (struct printed_entry){keep(p, key), keep(p, value)};
+	if (of_key && name_stacks(p, of_key, (uint8_t *)(uintptr_t)e.key.p, key.n, 0) && of_value &&
+		shape_is_aggregation(of_value) && value.n >= of_value->size)
+		same = find_entry(p, e.key);
+	if (same)
+		shape_add_value(of_value, (uint64_t *)(uintptr_t)same->value.p,
+			(const uint64_t *)(const void *)e.value.p);
+	else
+		vec_push(&p->entries, e);
 }
 
 /* --- order ------------------------------------------------------------------------------------ */

@@ -26,7 +26,7 @@ uint64_t print_word(struct span value, uint64_t at)
 	return cursor_u64(&c);
 }
 
-static uint32_t half_word(struct span value, uint64_t at)
+uint32_t print_half_word(struct span value, uint64_t at)
 {
 	struct cursor c = cursor_of(span_sub(value, at, sizeof(uint32_t)));
 
@@ -44,7 +44,7 @@ struct span print_chars(const struct shape *s, struct span value)
 	struct span chars;
 
 	if (s->kind == SHAPE_BYTES) {
-		uint32_t n = half_word(value, 0);
+		uint32_t n = print_half_word(value, 0);
 
 		chars = value.n > 8 ? cut((struct span){value.p + 8, value.n - 8}, s->n)
 				    : (struct span){NULL, 0};
@@ -241,47 +241,14 @@ void print_json_string(struct span text, struct buf *out)
 
 /* --- what values refer to --------------------------------------------------------------------- */
 
-static void print_address(uint64_t address, const struct printer_symbol *symbol, bool is_known,
-	bool with_offset, struct buf *out)
-{
-	if (!is_known || !symbol->name)
-		buf_printf(out, "0x%" PRIx64, address);
-	else if (with_offset)
-		buf_printf(out, "%s+%" PRIu64, symbol->name, symbol->offset);
-	else
-		buf_put_cstr(out, symbol->name);
-}
-
-static bool find_symbol(struct printer *p, const struct shape *s, struct span value,
+bool print_find_symbol(struct printer *p, const struct shape *s, struct span value,
 	uint64_t address, struct printer_symbol *out)
 {
 	if (s->kind == SHAPE_USTACK || s->kind == SHAPE_USYM)
 		return p->names.user_symbol &&
-		       p->names.user_symbol(p->names.ctx, half_word(value, 8), half_word(value, 12),
-			       address, out);
+		       p->names.user_symbol(p->names.ctx, print_half_word(value, 8),
+			       print_half_word(value, 12), address, out);
 	return p->names.kernel_symbol && p->names.kernel_symbol(p->names.ctx, address, out);
-}
-
-static void print_stack(struct printer *p, const struct shape *s, struct span value,
-	unsigned indent, struct buf *out)
-{
-	uint64_t addresses[STREAM_STACK_FRAMES], id = print_word(value, 0);
-	size_t n = 0;
-
-	if (id && p->names.stack)
-		n = p->names.stack(p->names.ctx, id, addresses, STREAM_STACK_FRAMES);
-	buf_put_u8(out, '\n');
-	for (size_t i = 0; i < n && i < STREAM_STACK_FRAMES; i++) {
-		/* All but the innermost are where calls return to: the call is before it. */
-		uint64_t back = i && addresses[i] ? 1 : 0;
-		struct printer_symbol symbol = {0};
-		bool is_known = find_symbol(p, s, value, addresses[i] - back, &symbol);
-
-		symbol.offset += back;
-		buf_printf(out, "%*s", (int)indent, "");
-		print_address(addresses[i], &symbol, is_known, true, out);
-		buf_put_u8(out, '\n');
-	}
 }
 
 static void print_name(struct printer *p, const struct shape *s, struct span value, struct buf *out)
@@ -465,9 +432,12 @@ static void print_symbol(
 {
 	uint64_t address = print_word(value, 0);
 	struct printer_symbol symbol = {0};
-	bool is_known = find_symbol(p, s, value, address, &symbol);
+	bool is_known = print_find_symbol(p, s, value, address, &symbol);
 
-	print_address(address, &symbol, is_known, false, out);
+	if (is_known && symbol.name)
+		buf_put_cstr(out, symbol.name);
+	else
+		buf_printf(out, "0x%" PRIx64, address);
 }
 
 /* What is a text in either form. */

@@ -32,6 +32,7 @@ void printer_free(struct printer *p)
 	if (!p)
 		return;
 	vec_release(&p->entries);
+	map_release(&p->entry_of_key);
 	arena_free(p->arena);
 	free(p);
 }

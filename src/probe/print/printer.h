@@ -19,15 +19,39 @@ struct printer_symbol {
 	const char *module; /* path, "[vdso]", "[kernel]"; NULL = not known */
 };
 
+/* A place in the source. */
+struct printer_place {
+	const char *file; /* NULL = not known */
+	uint32_t line;
+	const char *
+		inlined; /* the function that was inlined here; NULL: the one that has the address */
+};
+#define PRINTER_PLACES_MAX 32
+
+/* Where an address lies in a file that is known by its build-id. */
+struct printer_file_place {
+	struct span build_id;
+	uint64_t offset;
+};
+
 /* What values refer to. All of it may fail to know: then numbers are printed. Any may be NULL. */
 struct printer_names {
 	void *ctx;
 	const char *(*site)(void *ctx, uint64_t site, bool is_function); /* else of the probe */
-	size_t (*stack)(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max);
+	/* *reason: why there are no more, when that is not the outermost one; else untouched. */
+	size_t (*stack)(
+		void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max, const char **reason);
+	/* The id that all equal stacks have. NULL: they have one already. */
+	uint64_t (*stack_id)(void *ctx, uint64_t stack_id);
 	/* False when not known. Of the frames of a stack that called others, the address asked for
 	 * is the last byte of the call. */
 	bool (*user_symbol)(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
 		struct printer_symbol *out);
+	/* Places in the source, innermost first; 0 when they are not known. */
+	size_t (*user_places)(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
+		struct printer_place *out, size_t max);
+	bool (*user_file)(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
+		struct printer_file_place *out);
 	bool (*kernel_symbol)(void *ctx, uint64_t address, struct printer_symbol *out);
 };
 

@@ -2,6 +2,7 @@
 #include "probe/print/session_names.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,9 +10,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "probe/print/kernel_names.h"
+#include "probe/print/stack_walker.h"
 #include "probe/print/user_names.h"
 
 #define SHAPE_DEPTH_MAX 32
+#define COPY_WAITS	100
+#define COPY_WAIT_US	200
 
 /* --- what the stream needs -------------------------------------------------------------------- */
 
@@ -54,11 +58,53 @@ static const char *find_site(void *ctx, uint64_t site, bool is_function)
 	return n->session ? probe_session_site(n->session, site, is_function) : NULL;
 }
 
-static size_t find_stack(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max)
+/* Of a copy: one that another copy stands in front of, which is being made, comes late. */
+static uint64_t find_stack_id(void *ctx, uint64_t stack_id)
 {
 	struct session_names *n = ctx;
+	uint64_t id = n->walker ? stack_walker_id(n->walker, stack_id) : stack_id;
 
-	return n->session ? probe_session_stack(n->session, stack_id, addresses, max) : 0;
+	for (int i = 0; id == stack_id && id && !(id & 1) && n->session && i < COPY_WAITS; i++) {
+		if (i)
+			usleep(COPY_WAIT_US);
+		probe_session_copies(n->session, UINT64_MAX, stack_id);
+		id = n->walker ? stack_walker_id(n->walker, stack_id) : id;
+	}
+	return id;
+}
+
+static size_t find_stack(
+	void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max, const char **reason)
+{
+	struct session_names *n = ctx;
+	uint64_t id = find_stack_id(n, stack_id);
+	const uint64_t *walked;
+	enum unwind_end end;
+	size_t count;
+
+	if (n->walker && stack_walker_stack(n->walker, id, &walked, &count, &end)) {
+		count = count < max ? count : max;
+		memcpy(addresses, walked, count * sizeof(*walked));
+	} else {
+		end = UNWIND_END_COMPLETE;
+		count = n->session ? probe_session_stack(n->session, id, addresses, max) : 0;
+		if (!count && id)
+			*reason = "not known";
+	}
+	if (count == STREAM_STACK_FRAMES)
+		end = UNWIND_END_TOO_DEEP;
+	if (end != UNWIND_END_COMPLETE)
+		*reason = unwind_end_reason(end);
+	return count;
+}
+
+void session_names_copy(struct session_names *n, const struct stack_copy *copy, size_t n_bytes)
+{
+	if (!n->user)
+		return;
+	if (!n->walker)
+		n->walker = stack_walker_new(n->user);
+	stack_walker_take(n->walker, n->session, copy, n_bytes);
 }
 
 static bool find_user(
@@ -69,6 +115,26 @@ static bool find_user(
 	if (bits == 32)
 		address &= UINT32_MAX;
 	return n->user && user_names_find(n->user, pid, address, out);
+}
+
+static size_t find_places(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
+	struct printer_place *out, size_t max)
+{
+	struct session_names *n = ctx;
+
+	if (bits == 32)
+		address &= UINT32_MAX;
+	return n->user ? user_names_places(n->user, pid, address, out, max) : 0;
+}
+
+static bool find_file(
+	void *ctx, uint32_t pid, uint32_t bits, uint64_t address, struct printer_file_place *out)
+{
+	struct session_names *n = ctx;
+
+	if (bits == 32)
+		address &= UINT32_MAX;
+	return n->user && user_names_file(n->user, pid, address, out);
 }
 
 static bool find_kernel(void *ctx, uint64_t address, struct printer_symbol *out)
@@ -109,7 +175,10 @@ struct session_names *session_names_new(
 	n->names = (struct printer_names){.ctx = n,
 		.site = find_site,
 		.stack = find_stack,
+		.stack_id = find_stack_id,
 		.user_symbol = find_user,
+		.user_places = find_places,
+		.user_file = find_file,
 		.kernel_symbol = find_kernel};
 	n->all_fd = n->epoll_fd = -1;
 	n->kernel = kernel_names_new(NULL);
@@ -132,6 +201,7 @@ void session_names_free(struct session_names *n)
 		return;
 	fd_cleanup(&n->all_fd);
 	fd_cleanup(&n->epoll_fd);
+	stack_walker_free(n->walker);
 	user_names_free(n->user);
 	kernel_names_free(n->kernel);
 	free(n);
@@ -144,12 +214,18 @@ int session_names_fd(const struct session_names *n)
 	return n->user ? user_names_fd(n->user) : -1;
 }
 
-void session_names_work(struct session_names *n)
+void session_names_work(struct session_names *n, uint64_t until_ns)
 {
 	if (!n->user)
 		return;
-	user_names_work(n->user);
+	user_names_work_until(n->user, until_ns);
 	read_all(n);
+}
+
+void session_names_at(struct session_names *n, uint64_t time_ns)
+{
+	if (n->user)
+		user_names_at(n->user, time_ns);
 }
 
 uint64_t session_names_n_lost(const struct session_names *n)

@@ -15,6 +15,7 @@ struct session_names {
 	/* Its own. */
 	struct user_names *user; /* NULL: nothing asks for them */
 	struct kernel_names *kernel;
+	struct stack_walker *walker; /* NULL: no stack has been copied yet */
 	/* While every process is still to be read: */
 	int all_fd;   /* readable; else -1 */
 	int epoll_fd; /* of all_fd and the descriptor of `user`; -1: not needed */
@@ -29,9 +30,13 @@ void session_names_free(struct session_names *n);
 
 /* Readable when session_names_work has something to do; -1: never. */
 int session_names_fd(const struct session_names *n);
-/* Follows processes; the first time it reads what every process has mapped, when user stacks are
+/* Follows processes up to that moment, of which all records have been printed; the first time it reads what every process has mapped, when user stacks are
  * kept in maps (0.1 ms a process). */
-void session_names_work(struct session_names *n);
+void session_names_work(struct session_names *n, uint64_t until_ns);
+/* What is asked for until the next call is of a record of that time; 0: of now. */
+void session_names_at(struct session_names *n, uint64_t time_ns);
+/* A stack that the code could not walk: see struct probe_session_output. */
+void session_names_copy(struct session_names *n, const struct stack_copy *copy, size_t n_bytes);
 /* Records of mappings that were lost: names of some addresses may be missing. */
 uint64_t session_names_n_lost(const struct session_names *n);
 

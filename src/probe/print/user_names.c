@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "probe/print/map_watch.h"
+#include "probe/print/source_lines.h"
 #include "process/images.h"
 #include "process/proc.h"
 #include "symbols/addrspace.h"
@@ -46,6 +47,7 @@ struct user_file {
 	bool is_open, is_named;
 	uint32_t image; /* once it is open */
 	struct symtab *names;
+	struct source_lines *lines; /* NULL: not asked for */
 	uint64_t perf_map_bytes; /* of the perf map that was read */
 };
 
@@ -59,6 +61,8 @@ struct user_names {
 	struct intern file_keys; /* id = number of the file */
 	VEC(struct user_file) files;
 	struct images *images;
+	struct user_names_listener listener; /* changed NULL: nobody */
+	uint64_t moment_ns;		     /* that names are asked for; 0 = now */
 };
 
 struct user_names *user_names_new(bool is_all)
@@ -89,6 +93,7 @@ void user_names_free(struct user_names *un)
 		release_spaces(&un->processes.v[i]);
 	for (size_t i = 0; i < un->files.n; i++) {
 		symtab_free(un->files.v[i].names);
+		source_lines_free(un->files.v[i].lines);
 		free((char *)un->files.v[i].query.mapping.path);
 		free((uint8_t *)un->files.v[i].query.build_id.p);
 	}
@@ -125,6 +130,17 @@ static struct user_process *ensure_process(struct user_names *un, uint32_t pid)
 	return p;
 }
 
+void user_names_listen(struct user_names *un, struct user_names_listener listener)
+{
+	un->listener = listener;
+}
+
+static void tell_change(struct user_names *un, uint32_t pid, uint64_t start, uint64_t end)
+{
+	if (un->listener.changed)
+		un->listener.changed(un->listener.ctx, pid, start, end);
+}
+
 /* What it had mapped becomes the past. */
 static void begin_program(struct user_process *p, struct addrspace *space)
 {
@@ -145,6 +161,7 @@ static void end_process(struct user_names *un, uint32_t pid)
 
 	if (!p || p->is_dead)
 		return;
+	tell_change(un, pid, 0, 0);
 	p->is_dead = true;
 	p->died = ++un->n_deaths;
 	slot = &un->dead[p->died % DEAD_MAX];
@@ -292,10 +309,17 @@ static void apply_mmap(struct user_names *un, const struct collected *r)
 
 	if (!(m->mapping.prot & PROT_EXEC) || m->mapping.end <= m->mapping.start)
 		return;
+	tell_change(un, r->pid, m->mapping.start, m->mapping.end);
 	file = add_mapping(un, ensure_process(un, r->pid), &m->mapping,
 		(struct span){m->build_id, m->build_id_n});
 	if (un->files.n <= FILES_OPEN_MAX)
 		open_file(un, &un->files.v[file]);
+}
+
+static void apply_exec(struct user_names *un, uint32_t pid)
+{
+	tell_change(un, pid, 0, 0);
+	begin_program(ensure_process(un, pid), addrspace_new());
 }
 
 static void apply_record(void *ctx, const struct collected *r)
@@ -313,7 +337,7 @@ static void apply_record(void *ctx, const struct collected *r)
 	if (r->kind == COLLECTED_MMAP)
 		apply_mmap(un, r);
 	else if (r->kind == COLLECTED_COMM && r->comm.is_exec)
-		begin_program(ensure_process(un, r->pid), addrspace_new());
+		apply_exec(un, r->pid);
 	else if (r->kind == COLLECTED_EXIT && r->pid == r->tid)
 		end_process(un, r->pid);
 }
@@ -328,10 +352,20 @@ int user_names_fd(const struct user_names *un)
 	return un->watch ? un->watch->epoll_fd : -1;
 }
 
-void user_names_work(struct user_names *un)
+void user_names_work_until(struct user_names *un, uint64_t time_ns)
 {
 	if (un->watch)
-		map_watch_work(un->watch, apply_record, un);
+		map_watch_work(un->watch, time_ns, apply_record, un);
+}
+
+void user_names_work(struct user_names *un)
+{
+	user_names_work_until(un, un->moment_ns ? un->moment_ns : UINT64_MAX);
+}
+
+void user_names_at(struct user_names *un, uint64_t time_ns)
+{
+	un->moment_ns = time_ns;
 }
 
 uint64_t user_names_n_lost(const struct user_names *un)
@@ -391,22 +425,83 @@ static const struct mapping *find_mapping(const struct user_process *p, uint64_t
 	return m;
 }
 
-bool user_names_find(
-	struct user_names *un, uint32_t pid, uint64_t address, struct printer_symbol *out)
+/* The mapping of an address, also when it has to be looked for in /proc. */
+static const struct mapping *ensure_mapping(struct user_names *un, uint32_t pid, uint64_t address)
 {
-	const struct symbol *symbol;
-	struct user_process *p;
-	const struct mapping *m;
+	struct user_process *p = find_process(un, pid);
+	const struct mapping *m = p ? find_mapping(p, address) : NULL;
 
-	/* What is known may be of the program before an exec that nobody has told of yet. */
-	user_names_work(un);
-	p = find_process(un, pid);
-	m = p ? find_mapping(p, address) : NULL;
 	if (!m && (!p || (!p->is_dead && clock_mono_ns() - p->read_ns >= READ_AGAIN_NS)) &&
 		user_names_process(un, (pid_t)pid)) {
 		p = find_process(un, pid);
 		m = find_mapping(p, address);
 	}
+	return m;
+}
+
+/* --- walking ---------------------------------------------------------------------------------- */
+
+uint64_t user_names_space(struct user_names *un, uint32_t pid)
+{
+	const struct user_process *p = find_process(un, pid);
+
+	return p && p->space ? addrspace_generation(p->space) : 0;
+}
+
+/* The image of an address, and the address in it. */
+static const struct image *image_at(
+	struct user_names *un, uint32_t pid, struct vaddr pc, struct iaddr *at)
+{
+	struct unwind_module module;
+
+	if (!user_names_module(un, pid, pc, &module))
+		return NULL;
+	at->v = pc.v - module.bias;
+	return images_get(un->images, module.cookie);
+}
+
+bool user_names_module(
+	struct user_names *un, uint32_t pid, struct vaddr pc, struct unwind_module *module)
+{
+	const struct mapping *m = ensure_mapping(un, pid, pc.v);
+	struct user_file *f = m ? &un->files.v[m->image] : NULL;
+
+	if (!m)
+		return false;
+	open_file(un, f);
+	images_module(un->images, f->image, images_bias(un->images, f->image, m->start, m->offset),
+		module);
+	return true;
+}
+
+bool user_names_follows_call(struct user_names *un, uint32_t pid, struct vaddr pc)
+{
+	struct iaddr at = {0};
+	const struct image *image = image_at(un, pid, (struct vaddr){pc.v - 1}, &at);
+
+	at.v++;
+	return !image || image_follows_call(image, at);
+}
+
+bool user_names_ends_thread(struct user_names *un, uint32_t pid, struct vaddr pc)
+{
+	struct iaddr at = {0};
+	const struct image *image = image_at(un, pid, pc, &at);
+
+	return image && image_ends_thread(image, at);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+bool user_names_find(
+	struct user_names *un, uint32_t pid, uint64_t address, struct printer_symbol *out)
+{
+	const struct symbol *symbol;
+	const struct mapping *m;
+
+	/* What is known may be of the program before an exec that nobody has told of yet. */
+	user_names_work(un);
+	m = ensure_mapping(un, pid, address);
 	if (!m)
 		return false;
 	symbol = find_in_file(un, &un->files.v[m->image], m, address);
@@ -419,4 +514,40 @@ bool user_names_find(
 			symbol->start,
 		.module = un->files.v[m->image].query.mapping.path};
 	return true;
+}
+
+size_t user_names_places(struct user_names *un, uint32_t pid, uint64_t address,
+	struct printer_place *out, size_t max)
+{
+	const struct mapping *m = ensure_mapping(un, pid, address);
+	struct user_file *f = m ? &un->files.v[m->image] : NULL;
+	const struct image *image;
+
+	if (!f)
+		return 0;
+	open_file(un, f);
+	image = images_get(un->images, f->image);
+	if (!image->has_elf)
+		return 0;
+	if (!f->lines)
+		f->lines = source_lines_new(
+			&image->elf, image->kind == IMAGE_KIND_ELF ? image->path : NULL);
+	return source_lines_at(f->lines,
+		address - images_bias(un->images, f->image, m->start, m->offset), out, max);
+}
+
+bool user_names_file(
+	struct user_names *un, uint32_t pid, uint64_t address, struct printer_file_place *out)
+{
+	const struct mapping *m = ensure_mapping(un, pid, address);
+	struct user_file *f = m ? &un->files.v[m->image] : NULL;
+	const struct image *image;
+
+	if (!f)
+		return false;
+	open_file(un, f);
+	image = images_get(un->images, f->image);
+	*out = (struct printer_file_place){.build_id = {image->build_id, image->build_id_n},
+		.offset = address - m->start + m->offset.v};
+	return image->build_id_n;
 }

@@ -18,78 +18,11 @@ struct reading {
 	struct buf keys;   /* for clearing */
 };
 
-/* MIN, MAX: {n, value}; n = 0 means that this CPU saw nothing. */
-static void merge_extreme(uint64_t *sum, const uint64_t *one, const struct shape *shape)
-{
-	bool is_less = shape->is_signed ? (int64_t)one[1] < (int64_t)sum[1] : one[1] < sum[1];
-
-	if (!one[0])
-		return;
-	if (!sum[0] || (one[1] != sum[1] && is_less == (shape->kind == SHAPE_MIN)))
-		sum[1] = one[1];
-	sum[0] += one[0];
-}
-
-/* Of two intervals that share a slot the later one stays. */
-static void merge_slot(
-	struct tseries_slot *sum, const struct tseries_slot *one, const struct shape *shape)
-{
-	bool is_less = shape->is_signed ? (int64_t)one->value < (int64_t)sum->value
-					: one->value < sum->value;
-
-	if (!one->n || (sum->n && one->interval < sum->interval))
-		return;
-	if (!sum->n || one->interval > sum->interval) {
-		*sum = *one;
-		return;
-	}
-	switch ((enum tseries_function)shape->min) {
-	case TSERIES_LAST:
-		if (one->last_ns <= sum->last_ns)
-			break;
-		sum->last_ns = one->last_ns;
-		sum->value = one->value;
-		break;
-	case TSERIES_MIN:
-	case TSERIES_MAX:
-		if (one->value != sum->value && is_less == (shape->min == TSERIES_MIN))
-			sum->value = one->value;
-		break;
-	default:
-		sum->value += one->value;
-		break;
-	}
-	sum->n += one->n;
-}
-
-static void merge_series(uint64_t *sum, const uint64_t *one, const struct shape *shape)
-{
-	struct tseries_slot *to = (void *)sum;
-	const struct tseries_slot *from = (const void *)one;
-
-	for (size_t i = 0; i < shape->size / sizeof(*to); i++)
-		merge_slot(&to[i], &from[i], shape);
-}
-
 static void merge(const struct reading *r, const uint8_t *values)
 {
-	size_t n = r->value->size / 8;
-
 	memset(r->sum, 0, r->value->size);
-	for (size_t cpu = 0; cpu < r->n_cpus; cpu++) {
-		const uint64_t *one = (const void *)(values + cpu * r->value->size);
-
-		if (r->value->kind == SHAPE_MIN || r->value->kind == SHAPE_MAX) {
-			merge_extreme(r->sum, one, r->value);
-			continue;
-		}
-		if (r->value->kind == SHAPE_TSERIES) {
-			merge_series(r->sum, one, r->value);
-			continue;
-		}
-		for (size_t i = 0; i < n; i++)
-			r->sum[i] += one[i];
-	}
+	for (size_t cpu = 0; cpu < r->n_cpus; cpu++)
+		shape_add_value(r->value, r->sum, (const void *)(values + cpu * r->value->size));
 }
 
 static bool is_all_zero(const struct reading *r)

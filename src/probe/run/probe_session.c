@@ -143,7 +143,8 @@ static int open_polling(struct probe_session *s, struct err *err)
 	if (s->epoll_fd < 0)
 		return err_sys(err, errno, "probe session: polling");
 	if ((s->records.bytes && watch_fd(s, s->records.fd, SIZE_MAX) < 0) ||
-		(s->control.bytes && watch_fd(s, s->control.fd, SIZE_MAX) < 0))
+		(s->control.bytes && watch_fd(s, s->control.fd, SIZE_MAX) < 0) ||
+		(s->copies.bytes && watch_fd(s, s->copies.fd, SIZE_MAX) < 0))
 		return err_sys(err, errno, "probe session: polling the ring");
 	return 0;
 }
@@ -255,7 +256,7 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	s->arena = arena_new();
 	s->epoll_fd = s->enabled_map = -1;
 	s->named.tracefs = s->named.unseen_map = s->followed.left_out_fd = -1;
-	s->records.fd = s->control.fd = -1;
+	s->records.fd = s->control.fd = s->copies.fd = -1;
 	s->exit_ns = UINT64_MAX;
 	s->filters = options->n_pids != 0;
 	for (size_t i = 0; i < RUN_MAPS; i++)

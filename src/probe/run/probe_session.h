@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "probe/stream/stack_copy.h"
 #include "probe/stream/stream.h"
 
 struct probe_session_options {
@@ -31,6 +32,9 @@ struct probe_session_output {
 	/* One record of the rings, already in order of time. exit, enable, disable, clear and zero
 	 * are done by the session and not handed out. */
 	void (*record)(void *ctx, const struct stream_record *r, struct span args);
+	/* A stack that is to be walked (stream/stack_copy.h), before the records that have its id;
+	 * NULL: stacks of the program stay unknown. */
+	void (*copy)(void *ctx, const struct stack_copy *copy, size_t n);
 	void (*note)(
 		void *ctx, const char *sentence); /* what works less well than it should, and why */
 	/* The verifier refuses a program: a message about the script, before opening fails. NULL: the
@@ -85,6 +89,12 @@ struct map_memory {
 struct map_memory map_memory_of(const struct stream_map_def *def, uint32_t max_entries);
 /* Refuses a map that takes more than MAP_AT_ONCE_MAX when it is made. */
 int map_memory_check(const struct stream_map_def *def, uint32_t max_entries, struct err *err);
+/* Hands out the copies of stacks that have come and were made before that moment, up to that with the
+ * id; 0: all. */
+void probe_session_copies(struct probe_session *s, uint64_t until_ns, uint64_t id);
+/* From now on the code knows the rule; or forgets it, when `rule` is NULL. */
+void probe_session_learn(
+	struct probe_session *s, const struct stack_rule_key *key, const struct stack_rule *rule);
 
 /* What the machine has for scripts; `why` is a sentence when nothing can run at all. */
 struct probe_kernel {

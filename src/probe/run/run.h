@@ -106,7 +106,7 @@ struct probe_session {
 	int enabled_map;  /* one value: a byte for each clause, 0 = its pieces are skipped */
 	uint8_t *enabled; /* what is, or will be, in it */
 	bool is_begun;
-	struct bpf_ring records, control;
+	struct bpf_ring records, control, copies;
 	uint32_t scratch_bytes, scratch_areas;
 	bool filters; /* only some processes are traced */
 	struct followed followed;

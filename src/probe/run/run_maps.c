@@ -18,6 +18,7 @@
 #define WINDOW_BYTES	   (256u << 10) /* of a ring, mapped at a time */
 #define CONTROL_BYTES	   (64u << 10)
 #define STACK_ENTRIES	   16384
+#define COPIES_BYTES	   (16u << 20)
 #define PROCESS_ENTRIES	   16384 /* at a time; a table four times as big takes 0.5 ms to make */
 /* A per-CPU value must fit into a unit of the kernel's per-CPU memory. */
 #define PERCPU_VALUE_MAX 32768
@@ -144,8 +145,12 @@ static int open_self(struct probe_session *s, struct err *err)
 
 static int open_ring(struct probe_session *s, enum stream_map number, struct err *err)
 {
-	struct bpf_ring *ring = number == STREAM_MAP_RECORDS ? &s->records : &s->control;
-	uint32_t want = number == STREAM_MAP_CONTROL ? CONTROL_BYTES : s->options.ring_bytes;
+	struct bpf_ring *ring = number == STREAM_MAP_RECORDS  ? &s->records
+				: number == STREAM_MAP_COPIES ? &s->copies
+							      : &s->control;
+	uint32_t want = number == STREAM_MAP_CONTROL  ? CONTROL_BYTES
+			: number == STREAM_MAP_COPIES ? COPIES_BYTES
+						      : s->options.ring_bytes;
 	uint32_t bytes = RING_BYTES_MIN;
 	int rc;
 
@@ -176,6 +181,8 @@ static int open_loader_map(struct probe_session *s, enum stream_map number, stru
 			"processes"},
 		[STREAM_MAP_SITES] = {BPF_MAP_TYPE_ARRAY, 4, 8, n_sites ? n_sites : 1, 0, "sites"},
 		[STREAM_MAP_FACTS] = {BPF_MAP_TYPE_ARRAY, 4, 8, N_RUN_FACTS, 0, "facts"},
+		[STREAM_MAP_RULES] = {BPF_MAP_TYPE_HASH, sizeof(struct stack_rule_key),
+			sizeof(struct stack_rule), STACK_RULES_MAX, hash_flags(s), "rules"},
 	};
 
 	return open_map(&s->maps[number], &specs[number], specs[number].name, err);
@@ -201,11 +208,12 @@ static int open_one(struct probe_session *s, uint32_t number, struct err *err)
 				"the stream's code uses map %u, which it does not have", number);
 		return open_script_map(s, number, err);
 	}
-	if (number == STREAM_MAP_RECORDS || number == STREAM_MAP_CONTROL)
+	if (number == STREAM_MAP_RECORDS || number == STREAM_MAP_CONTROL ||
+		number == STREAM_MAP_COPIES)
 		return open_ring(s, number, err);
 	if (number == STREAM_MAP_SELF)
 		return open_self(s, err);
-	if (number > STREAM_MAP_FACTS)
+	if (number > STREAM_MAP_COPIES)
 		return err_set(err, ERR_FORMAT,
 			"the stream's code uses map %u, which does not exist", number);
 	return open_loader_map(s, number, err);
@@ -241,7 +249,9 @@ void run_maps_close(struct probe_session *s)
 {
 	bpf_ring_close(&s->records);
 	bpf_ring_close(&s->control);
+	bpf_ring_close(&s->copies);
 	s->maps[STREAM_MAP_RECORDS] = s->maps[STREAM_MAP_CONTROL] = -1;
+	s->maps[STREAM_MAP_COPIES] = -1;
 	for (size_t i = 0; i < RUN_MAPS; i++)
 		fd_cleanup(&s->maps[i]);
 	fd_cleanup(&s->enabled_map);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/order.h"
+#include "bpf/kernel_map.h"
 #include "probe/run/run.h"
 
 #define BATCH_RECORDS 4096
@@ -26,6 +28,39 @@ struct batch {
 };
 
 ORDER_BY(compare_seen, struct seen, time_ns, order)
+
+/* One after the other: what is known of processes is that of the moment of each. */
+void probe_session_copies(struct probe_session *s, uint64_t until_ns, uint64_t id)
+{
+	unsigned long at = s->copies.bytes ? *s->copies.consumer : 0;
+	struct bpf_ring_record r;
+
+	while (s->copies.bytes && bpf_ring_next(&s->copies, &at, &r)) {
+		const struct stack_copy *copy = (const void *)r.p;
+		bool is_last = r.n < sizeof(*copy) || copy->id == id;
+
+		if (r.n >= sizeof(*copy) && copy->time_ns > until_ns)
+			return;
+		if (r.n >= sizeof(*copy) && s->output.copy)
+			s->output.copy(s->output.ctx, copy, r.n);
+		bpf_ring_consume(&s->copies, at);
+		if (is_last)
+			return;
+	}
+	if (s->copies.bytes)
+		bpf_ring_consume(&s->copies, at);
+}
+
+void probe_session_learn(
+	struct probe_session *s, const struct stack_rule_key *key, const struct stack_rule *rule)
+{
+	if (s->maps[STREAM_MAP_RULES] < 0)
+		return;
+	if (rule)
+		bpf_map_update(s->maps[STREAM_MAP_RULES], key, rule);
+	else
+		bpf_map_delete(s->maps[STREAM_MAP_RULES], key);
+}
 
 /* At most `max` records; the place behind the last one of them. */
 static unsigned long collect(struct bpf_ring *ring, struct batch *batch, uint32_t max)
@@ -122,8 +157,10 @@ static bool drain_batch(struct probe_session *s, struct batch *batch)
 void run_rings_drain(struct probe_session *s)
 {
 	struct batch batch = {.v = mem_alloc(2 * BATCH_RECORDS * sizeof(*batch.v))};
+	uint64_t began_ns = clock_mono_ns();
 
 	for (int round = 0; round < BATCHES_MAX && drain_batch(s, &batch); round++)
 		;
+	probe_session_copies(s, began_ns, 0); /* all records of earlier have been handed out */
 	free(batch.v);
 }

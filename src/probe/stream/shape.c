@@ -226,6 +226,8 @@ bool shape_merge(struct shape **have, struct shape *add, bool *has_grown)
 		*has_grown |= add->is_signed && !h->is_signed;
 		h->is_signed |= add->is_signed;
 		return true;
+	case SHAPE_USTACK:
+	case SHAPE_KSTACK:
 	case SHAPE_STRUCT:
 	case SHAPE_FLOAT:
 	case SHAPE_LHIST:

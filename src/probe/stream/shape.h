@@ -131,6 +131,9 @@ bool shape_is_same(const struct shape *a, const struct shape *b);
 /* Makes *have (NULL at first) a shape for the values of both; takes `add` over. False when there is
  * none: *have stays. Sets *has_grown when *have changed. */
 bool shape_merge(struct shape **have, struct shape *add, bool *has_grown);
+/* Adds one value of an aggregation to another: of another CPU, of another key that turned out to be
+ * the same. */
+void shape_add_value(const struct shape *s, uint64_t *sum, const uint64_t *one);
 /* "int", "string[16]", "(int, string[16])". */
 void shape_print(const struct shape *s, struct buf *out);
 

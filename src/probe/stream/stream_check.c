@@ -36,7 +36,7 @@ static int refuse(struct code_check *c, size_t insn_i, const char *what)
 
 static bool is_map(const struct code_check *c, int32_t number)
 {
-	return (number >= 0 && number <= STREAM_MAP_FACTS) ||
+	return (number >= 0 && number <= STREAM_MAP_COPIES) ||
 	       (number >= STREAM_MAP_FIRST_OF_SCRIPT &&
 		       (size_t)number - STREAM_MAP_FIRST_OF_SCRIPT < c->s->maps.n);
 }

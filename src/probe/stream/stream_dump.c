@@ -138,7 +138,9 @@ static const char *map_name(const struct stream *s, int32_t number)
 		[STREAM_MAP_STACKS] = "stacks",
 		[STREAM_MAP_PROCESSES] = "processes",
 		[STREAM_MAP_SITES] = "sites",
-		[STREAM_MAP_FACTS] = "facts"};
+		[STREAM_MAP_FACTS] = "facts",
+		[STREAM_MAP_RULES] = "rules",
+		[STREAM_MAP_COPIES] = "copies"};
 	size_t i = (size_t)number - STREAM_MAP_FIRST_OF_SCRIPT;
 
 	if (number >= 0 && number < (int32_t)(sizeof(names) / sizeof(names[0])))

@@ -124,6 +124,12 @@ const struct type *types_special(struct types *t, enum type_kind kind)
 	return plain(t, kind, 0, 8);
 }
 
+const struct type *types_stack(struct types *t, enum type_kind kind, uint32_t form)
+{
+	assert(kind == TYPE_USTACK || kind == TYPE_KSTACK);
+	return plain(t, kind, form, 8);
+}
+
 /* --- numbers --------------------------------------------------------------------------------- */
 
 /* System V i386: nothing of 8 bytes is aligned to more than 4 inside a structure, and that is the

@@ -92,6 +92,16 @@ struct type {
 #define TYPE_DEPTH_MAX 64
 #define TYPE_BYTES_MAX (UINT64_C(1) << 30) /* of a type that a script declares */
 
+/* How a stack is printed. */
+enum stack_form {
+	STACK_FORM_NAMES,    /* "main+25" */
+	STACK_FORM_PERF,     /* "55d0c02f11c9 main+25 (/bin/x)" */
+	STACK_FORM_RAW,	     /* "55d0c02f11c9" */
+	STACK_FORM_BUILD_ID, /* "4cbd... 0x11c9": build-id and offset in the file */
+	STACK_FORM_MASK = 7,
+	STACK_FORM_NO_LINES = 8 /* without places in the source, and what was inlined */
+};
+
 /* A file whose debug information is asked for names that the script does not declare, or the
  * kernel's BTF. See types/dwarf_types.h and types/btf_types.h. */
 #define TYPE_WORD_KERNEL "kernel " /* in front of a word: of the kernel's types only */
@@ -162,6 +172,8 @@ const struct type *types_array(struct types *t, const struct type *of, uint64_t 
 const struct type *types_string(struct types *t, uint64_t n);
 const struct type *types_bytes(struct types *t, uint64_t n);
 const struct type *types_special(struct types *t, enum type_kind kind); /* USTACK .. NAME */
+/* USTACK, KSTACK that are printed in a form: a sum of enum stack_form, its n. */
+const struct type *types_stack(struct types *t, enum type_kind kind, uint32_t form);
 const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n);
 /* Of the names and types of the fields; a record when they have names. */
 const struct type *types_record(struct types *t, const struct type_field *fields, size_t n);

@@ -448,8 +448,8 @@ static void test_code_is_checked(void)
 	CHECK(!accepts_insn(4, (struct bpf_insn){.code = BPF_JMP | BPF_EXIT}));
 	CHECK(!accepts_insn(
 		4, (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL}));
-	CHECK(accepts_insn(2, (struct bpf_insn)MAP_LOAD(STREAM_MAP_FACTS)));
-	CHECK(!accepts_insn(2, (struct bpf_insn)MAP_LOAD(STREAM_MAP_FACTS + 1)));
+	CHECK(accepts_insn(2, (struct bpf_insn)MAP_LOAD(STREAM_MAP_COPIES)));
+	CHECK(!accepts_insn(2, (struct bpf_insn)MAP_LOAD(STREAM_MAP_COPIES + 1)));
 	CHECK(!accepts_insn(2, (struct bpf_insn)MAP_LOAD(STREAM_MAP_FIRST_OF_SCRIPT + 1)));
 	CHECK(!accepts_insn(2, (struct bpf_insn)MAP_LOAD(-1)));
 	CHECK(!accepts_insn(3, nop));			       /* a constant's half */
