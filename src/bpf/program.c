@@ -137,3 +137,29 @@ int bpf_program_run(int program_fd)
 	rc = bpf_sys(BPF_PROG_TEST_RUN, &attr);
 	return rc < 0 ? rc : 0;
 }
+
+int bpf_run_time_enable(void)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.enable_stats.type = BPF_STATS_RUN_TIME;
+	return bpf_sys(BPF_ENABLE_STATS, &attr);
+}
+
+int bpf_program_run_time(int program_fd, struct bpf_run_time *out)
+{
+	struct bpf_prog_info info = {0};
+	union bpf_attr attr;
+	int rc;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = (uint32_t)program_fd;
+	attr.info.info_len = sizeof(info);
+	attr.info.info = (uintptr_t)&info;
+	rc = bpf_sys(BPF_OBJ_GET_INFO_BY_FD, &attr);
+	if (rc < 0)
+		return rc;
+	*out = (struct bpf_run_time){.ns = info.run_time_ns, .n_runs = info.run_cnt};
+	return 0;
+}

@@ -44,4 +44,11 @@ int bpf_program_load(
 /* Runs a RAW_TRACEPOINT program once, here, with zeros as its context (Linux 5.10): 0 or -errno. */
 int bpf_program_run(int program_fd);
 
+/* While the descriptor is open the kernel keeps the run time of programs (Linux 5.8); or -errno. */
+int bpf_run_time_enable(void);
+struct bpf_run_time {
+	uint64_t ns, n_runs;
+};
+int bpf_program_run_time(int program_fd, struct bpf_run_time *out); /* 0 or -errno */
+
 #endif

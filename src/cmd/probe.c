@@ -61,6 +61,7 @@ static const struct option_spec probe_options[] = {
 	{0, "probe-filter", OPTION_TEXT, "REGEX",
 		"leave out trace points whose text does not match; begin, end and error stay",
 		AT(point_filter)},
+	{0, "bench", OPTION_FLAG, NULL, "time the clauses bench:NAME, and end", AT(bench)},
 	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
 	/* What users of bpftrace type. */
 	{0, "cmd", OPTION_TEXT, "CMD", option_old_name, AT(command)},
@@ -68,6 +69,7 @@ static const struct option_spec probe_options[] = {
 	{'I', "include-dir", OPTION_TEXTS, "DIR", option_old_name, AT(foreign.folders)},
 	{'k', "runtime-warnings", OPTION_FLAG, NULL, option_old_name, AT(foreign.warns)},
 	{0, "info", OPTION_FLAG, NULL, option_old_name, AT(foreign.info)},
+	{0, "mode", OPTION_TEXT, "bench", option_old_name, AT(foreign.mode)},
 	{'V', "version", OPTION_FLAG, NULL, option_old_name, AT(foreign.version)},
 	{0},
 };
@@ -140,11 +142,15 @@ static bool answer_foreign(const struct probe_arguments *a)
 
 static int take_foreign(const struct probe_setup *setup)
 {
-	static const char *const modes[] = {"none", "line", "full", NULL};
+	static const char *const modes[] = {"none", "line", "full", NULL}, *const kinds[] = {
+										   "bench", NULL};
 	const char *mode = setup->a->foreign.buffering;
 	size_t i;
 
-	return mode ? options_choose(setup->command, "-B", mode, modes, &i) : STATUS_DONE;
+	if (mode && options_choose(setup->command, "-B", mode, modes, &i) != STATUS_DONE)
+		return STATUS_USAGE;
+	mode = setup->a->foreign.mode;
+	return mode ? options_choose(setup->command, "--mode", mode, kinds, &i) : STATUS_DONE;
 }
 
 static int take_filter(struct probe_setup *setup)
@@ -577,8 +583,10 @@ static int run(const struct command *command, int argc, char **argv)
 	struct probe_setup setup = {.command = command, .a = &a};
 	int status;
 
-	if (options_begin(command, &a, &argc, &argv, &status))
+	if (options_begin(command, &a, &argc, &argv, &status)) {
+		a.bench |= a.foreign.mode != NULL;
 		status = answer_foreign(&a) ? STATUS_DONE : run_asked(&setup, argc, argv);
+	}
 	vec_release(&a.foreign.folders);
 	vec_release(&a.scripts);
 	vec_release(&a.files);

@@ -29,12 +29,12 @@ struct probe_arguments {
 	uint64_t max_entries, string_bytes, ring_kb;
 	double duration_s;
 	const char *without, *control;
-	bool no_warnings;
+	bool no_warnings, bench;
 	const char *point_filter;
 	/* Options of bpftrace that are understood: records are written when they come, headers are not read, and
 	 * losses are always told. */
 	struct {
-		const char *buffering;
+		const char *buffering, *mode;
 		struct option_texts folders;
 		bool warns, info, version;
 	} foreign;

@@ -193,6 +193,39 @@ static int open_control(void *ctx, char *const **environment, struct err *err)
 	return probe_control_open(&r->control, r->setup->a->control, err);
 }
 
+static void print_bench(void *ctx, const struct bench_result *b)
+{
+	struct probing *r = ctx;
+	FILE *out = r->setup->out;
+
+	probe_output_flush(&r->output);
+	if (r->setup->is_json)
+		fprintf(out,
+			"{\"type\": \"benchmark_result\", \"data\": {\"%s\": {\"average\": %" PRIu64
+			", \"iters\": %" PRIu64 "}}}\n",
+			b->name, b->average_ns, b->n_runs);
+	else
+		fprintf(out, "%-40s %-14" PRIu64 " %" PRIu64 "\n", b->name, b->average_ns,
+			b->n_runs);
+}
+
+/* --bench: a row for each, as it is done. */
+static int run_benches(struct probing *r, struct err *err)
+{
+	bool has_some = false;
+
+	for (size_t i = 0; i < r->stream->points.n; i++)
+		has_some |= r->stream->points.v[i].spec.kind == POINT_BENCH;
+	if (!has_some)
+		return err_set(err, ERR_NOT_FOUND, "--bench: the script has no clause bench:NAME");
+	probe_output_flush(&r->output);
+	if (!r->setup->is_json)
+		fprintf(r->setup->out, "%-40s %-14s %s\n%.66s\n", "Benchmark", "Time(ns)",
+			"Iterations",
+			"--------------------------------------------------------------------------------");
+	return probe_session_bench(r->session, print_bench, r, err);
+}
+
 static int start(void *ctx, struct err *err)
 {
 	struct probing *r = ctx;
@@ -214,7 +247,7 @@ static int start(void *ctx, struct err *err)
 		probe_output_flush(&r->output);
 	probe_output_let_go(&r->output);
 	probe_output_flush(&r->output);
-	return rc < 0 ? rc : 0;
+	return rc >= 0 && r->setup->a->bench ? run_benches(r, err) : rc;
 }
 
 /* ---- while it runs ---- */
@@ -266,7 +299,7 @@ static bool work(void *ctx)
 	goes_on &= probe_session_work(r->session);
 	session_names_work(r->output.names, began_ns); /* records of earlier have been written */
 	probe_output_flush(&r->output);
-	return goes_on && !is_strict_end(r) && !r->output.write_errno &&
+	return goes_on && !is_strict_end(r) && !r->output.write_errno && !r->setup->a->bench &&
 	       (r->run.command || !is_only_begin(r->stream));
 }
 

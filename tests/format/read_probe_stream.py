@@ -259,7 +259,7 @@ class Stream:
         period = items.u64()
         items.u64()
         items.place()
-        need(clause < len(self.clauses) and kind <= 20, "point")
+        need(clause < len(self.clauses) and kind <= 21, "point")
         need(kind not in (3, 4) or period, "period")
         need(kind not in (5, 6) or name is not None or flags & 1, "name")
         need(kind < 7 or name is not None, "name")

@@ -39,6 +39,7 @@ enum point_kind {
 	POINT_SELF,	  /* self:signal:SIGUSR1: a signal to weir */
 	POINT_WATCHPOINT, /* watchpoint:ADDRESS:BYTES:rwx */
 	POINT_ITER,	  /* iter:task, iter:task_file, iter:task_vma */
+	POINT_BENCH,	  /* bench:NAME: again and again, with --bench */
 	N_POINT_KINDS
 };
 

@@ -100,7 +100,7 @@ static inline bool point_has(enum point_kind kind, uint32_t traits)
 /* What the rows have, by the folder that it is in: points/, */
 point_parse_fn point_parse_word_only, point_parse_period, point_parse_function, point_parse_usdt,
 	point_parse_syscall, point_parse_tracepoint, point_parse_kernel, point_parse_count,
-	point_parse_signal, point_parse_watchpoint, point_parse_iter;
+	point_parse_signal, point_parse_bench, point_parse_watchpoint, point_parse_iter;
 point_find_fn find_functions, find_usdt, find_syscalls, find_tracepoints, find_kernel_functions;
 point_list_fn points_list_form, points_list_names, points_list_files, points_list_tracepoints,
 	points_list_syscalls, points_list_counts, points_list_iters, points_list_periods;

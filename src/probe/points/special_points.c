@@ -33,6 +33,16 @@ bool point_parse_signal(struct point_parse *p)
 	return diag_hint(p->d, "there are SIGUSR1 and SIGUSR2: the others end the run");
 }
 
+/* NAME: what the result is called */
+bool point_parse_bench(struct point_parse *p)
+{
+	if (!point_split(p, 1) || p->n_parts < 1 || !*p->parts[0].text)
+		return point_fail_form(p, "has no name");
+	p->out->name = p->parts[0].text;
+	p->out->text = arena_printf(p->arena, "%s:%s", p->word, p->out->name);
+	return true;
+}
+
 /* --- watchpoints ------------------------------------------------------------------------------ */
 
 /* The letters in the order r, w, x; NULL when there are others, or one twice. */

@@ -49,6 +49,14 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	const struct probe_session_output *output, struct probe_session **out, struct err *err);
 /* Runs begin{}; from now on records flow. */
 int probe_session_begin(struct probe_session *s, struct err *err);
+
+/* After begin{}: runs the clauses of each bench:NAME for a while, one after the other. */
+struct bench_result {
+	const char *name;
+	uint64_t average_ns, n_runs;
+};
+int probe_session_bench(struct probe_session *s,
+	void (*each)(void *ctx, const struct bench_result *r), void *ctx, struct err *err);
 /* A signal has come to us: runs its clauses (self:signal:NAME). False when there are none. */
 bool probe_session_signal(struct probe_session *s, int number);
 /* Readable when there is something to do (records, an interval). */

@@ -334,7 +334,8 @@ static bool is_spec_whole(const struct point_spec *spec)
 	if (point_has(spec->kind, POINT_IS_PERIODIC))
 		return spec->period_ns > 0;
 	if (point_has(spec->kind, POINT_IS_OURS | POINT_HAS_ERROR))
-		return spec->name || (spec->kind != POINT_SELF && spec->kind != POINT_ITER);
+		return spec->name || (spec->kind != POINT_SELF && spec->kind != POINT_ITER &&
+					     spec->kind != POINT_BENCH);
 	if (spec->has_address && point_has(spec->kind, POINT_IN_FILES))
 		return spec->name || point_has(spec->kind, POINT_IS_FUNCTION);
 	return spec->name && (spec->provider || spec->kind != POINT_TRACEPOINT);

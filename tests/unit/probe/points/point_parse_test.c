@@ -37,6 +37,7 @@ static void test_long_forms(void)
 		{"interval:1e9", POINT_INTERVAL, "interval:ns:1000000000"},
 		{"interval:us:2e3", POINT_INTERVAL, "interval:us:2000"},
 		{"self:signal:SIGUSR1", POINT_SELF, "self:signal:SIGUSR1"},
+		{"bench:one", POINT_BENCH, "bench:one"},
 		{"w:0x7000:4:wr", POINT_WATCHPOINT, "watchpoint:0x7000:4:rw"},
 		{"watchpoint:4096:1:x", POINT_WATCHPOINT, "watchpoint:0x1000:1:x"},
 		{"it:task_vma", POINT_ITER, "iter:task_vma"},
