@@ -115,3 +115,8 @@ long=$(head -c 3900 /dev/zero | tr '\0' y)
 timeout 20 "$WEIR" probe -q --strlen 4000 'begin { $t = str($1); @[$t] = strlen($t); print(strcontains($t, "yz")); }' "$long" >out.txt 2>messages.txt
 equal "texts of thousands of characters are kept and searched" "0 false @[$long]: 3900" "$? $(echo $(cat out.txt))"
 cat messages.txt
+
+# --- the kernel's own trace ------------------------------------------------------------------------------------
+mkdir trace
+timeout 20 unshare -m bash -c 'mount -t tracefs t trace && "$0" probe -q "begin { debugf(\"%s|%4d|%x|%%\", comm, -5, 0x123456789a); }" && tail -n 20 trace/trace' "$WEIR" >traced.txt 2>&1
+equal "debugf writes into the kernel's trace" "weir|  -5|123456789a|%" "$(sed -n 's/.*bpf_trace_printk: \(weir|.*\)/\1/p' traced.txt | tail -n 1)"
