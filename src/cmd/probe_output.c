@@ -41,6 +41,8 @@ static void write_text(struct probe_output *o)
 		buf_put(&o->held, o->text.p, o->text.n);
 	else if (o->text.n && fwrite(o->text.p, 1, o->text.n, o->setup->out) != o->text.n)
 		keep_errno(o);
+	if (o->text.n)
+		o->is_in_line = o->text.p[o->text.n - 1] != '\n';
 	buf_reset(&o->text);
 }
 
@@ -101,6 +103,11 @@ static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint
 
 void probe_output_maps(struct probe_output *o)
 {
+	/* What clauses have printed need not end a line. */
+	if (o->is_in_line && !o->setup->is_json && o->stream->maps.n) {
+		buf_put_u8(&o->text, '\n');
+		write_text(o);
+	}
 	for (uint32_t i = 0; i < o->stream->maps.n; i++)
 		print_map(o, i, 0, 0);
 }

@@ -18,6 +18,7 @@ struct probe_output {
 	struct buf text;      /* of the record being written */
 	bool holds;	      /* nothing is written until probe_output_let_go */
 	struct buf held;
+	bool is_in_line;      /* what was written last did not end its line */
 	int write_errno;      /* why the output cannot be written; 0 = it can */
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# weir-test: root: weir probe says when it is ready
+# weir-test: root: weir probe says when it is ready, and ends its lines
 # Whoever starts a program when "Attached" is there finds it traced; what begin { } sets is there by then.
 . "$ROOT/tests/lib.sh"
 
@@ -28,4 +28,9 @@ equal "the line comes before what begin{} prints" "Attached 2 probes
 begins-ends" "$(grep -v '^-e' both.txt)"
 timeout 20 "$WEIR" probe -f json 'begin { print(7); }' 2>/dev/null >both.txt
 equal "in JSON, too" "attached_probes value" "$(sed 's/{"type": "\([a-z_]*\)".*/\1/' both.txt | tr '\n' ' ' | sed 's/ $//')"
+
+"$WEIR" probe -q 'begin { printf("no end"); @x = 7; }' >end.txt
+equal "maps at the end begin lines of their own" "$(printf 'no end\n@x: 7')" "$(head -n 2 end.txt)"
+"$WEIR" probe -q 'begin { printf("an end\n"); @x = 7; }' >end.txt
+equal "and no empty ones" "$(printf 'an end\n@x: 7')" "$(head -n 2 end.txt)"
 finish
