@@ -57,7 +57,8 @@ static void forget_locals(struct lower *l, ir_value unknown)
 	for (const struct variable *v = clause_now(l)->locals; v; v = v->next) {
 		const struct type *t = v->type[l->mode];
 
-		if (!t || !v->storage || v->is_loop)
+		/* Of the scratch area, where addressed ones lie, the verifier knows nothing. */
+		if (!t || !v->storage || v->is_loop || v->is_addressed)
 			continue;
 		if (t->kind == TYPE_TUPLE)
 			forget_words(l, v, unknown);
@@ -319,8 +320,8 @@ static void lower_entry(struct lower *l, const struct stmt *s, ir_value unknown)
 	struct loop_labels loop = {ir_new_label(&l->ir), ir_new_label(&l->ir), l->loop};
 
 	l->loop = &loop;
+	take_entry(l, s); /* first, while its registers are what the kernel has put there */
 	forget_locals(l, unknown);
-	take_entry(l, s);
 	lower_statements(l, s->body);
 	ir_place_label(&l->ir, loop.next);
 	ir_return(&l->ir, 0);

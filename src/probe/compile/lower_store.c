@@ -187,6 +187,9 @@ void lower_store(struct lower *l, const struct expr *e, struct destination to)
 	if (e->kind == EXPR_BLOCK) {
 		lower_block(l, e);
 		lower_store(l, e->a, to);
+	} else if (type_is_scalar(to.type) && e->is_constant[l->mode]) {
+		ir_store_imm(&l->ir, to.mem, (int32_t)to.at, 8,
+			(int64_t)fold_convert(to.type, e->constant[l->mode]));
 	} else if (lower_is_value(to.type)) {
 		store_value(l, lower_value(l, e), type_of(l, e), to);
 	} else if (e->kind == EXPR_TERNARY) {
