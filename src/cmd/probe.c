@@ -320,7 +320,7 @@ void probe_print_messages(const struct probe_setup *setup, const struct diags *d
 {
 	struct buf text = {0};
 
-	if (!diags->v.n)
+	if (!diags->v.n || (diags->hides_warnings && !diags->n_errors))
 		return;
 	if (setup->is_json)
 		diags_json(diags, &text);
