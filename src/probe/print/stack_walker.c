@@ -19,6 +19,7 @@
 
 #define IDS_MAX	   ((size_t)1 << 20)
 #define STACKS_MAX ((size_t)1 << 18)
+#define TAUGHT_MAX ((size_t)1 << 18) /* keys; what is behind is copied each time */
 
 /* Where the kernel's struct pt_regs has the registers, in words. */
 static const uint8_t word_of_reg[CPU_N_REGS] = {
@@ -52,10 +53,23 @@ struct stack_walker {
 	struct map stack_of_id;	       /* id, of a copy or in the code -> number of the stack + 1 */
 	struct map taught_of_pid;      /* -> number of the list + 1 */
 	VEC(taught_list) taught;
+	struct map is_taught; /* hash of a key -> 1, or 0 when it was taken back */
 	struct unwind_frame frames[STACK_FRAMES_ROOM];
 };
 
 /* --- what is taught --------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct stack_rule_key *key)
+{
+	return map_hash_mix(map_hash_mix(map_hash(key->space), key->pid), key->address);
+}
+
+static void take_back(struct stack_walker *w, const struct stack_rule_key *key)
+{
+	*map_ensure(&w->is_taught, hash_of(key), NULL) = 0;
+	if (w->session)
+		probe_session_learn(w->session, key, NULL);
+}
 
 static void forget(void *ctx, uint32_t pid, uint64_t start, uint64_t end)
 {
@@ -69,8 +83,8 @@ static void forget(void *ctx, uint32_t pid, uint64_t start, uint64_t end)
 
 		if (end && (key.address < start || key.address >= end))
 			list->v[kept++] = key;
-		else if (w->session)
-			probe_session_learn(w->session, &key, NULL);
+		else
+			take_back(w, &key);
 	}
 	if (list)
 		list->n = kept;
@@ -80,7 +94,15 @@ static void teach(
 	struct stack_walker *w, const struct stack_rule_key *key, const struct stack_rule *rule)
 {
 	bool is_new;
-	uint64_t *number = map_ensure(&w->taught_of_pid, key->pid, &is_new);
+	uint64_t *number, *is_taught;
+
+	if (w->is_taught.n >= TAUGHT_MAX)
+		return;
+	is_taught = map_ensure(&w->is_taught, hash_of(key), NULL);
+	if (*is_taught)
+		return;
+	*is_taught = 1;
+	number = map_ensure(&w->taught_of_pid, key->pid, &is_new);
 
 	if (is_new) {
 		vec_push(&w->taught, (taught_list){0});
@@ -112,6 +134,7 @@ void stack_walker_free(struct stack_walker *w)
 	vec_release(&w->ids);
 	map_release(&w->stack_of_id);
 	map_release(&w->taught_of_pid);
+	map_release(&w->is_taught);
 	intern_release(&w->stacks);
 	unwinder_free(w->unwinder);
 	free(w);
