@@ -80,7 +80,7 @@ upper main 50" "$(own <(sed 's/^]: \(.*\)/\n[\1]/' returns.txt | sed 's/^\[\(.*\
 	probe slots "config = { show_debug_info = 0 } uprobe:./ways$m:stepped { @hits = count(); } profile:hz:997 { @[ustack(1)] = count(); }" \
 		-c "./ways$m stepping"
 	check "samples in the page of copied instructions are those of the instruction, $m bit" \
-		awk '/^    / { n++; if ($1 ~ /^0x/) bad++; if ($1 ~ /^stepped\+[0-9]+$/) good++ } END { exit !(good > 100 && bad * 20 < good) }' slots.txt
+		awk '/^    / { name = $1 } /^\]: / { if (name ~ /^0x/) bad += $2; if (name ~ /^stepped\+[0-9]+$/) good += $2 } END { exit !(good > 100 && bad * 20 < good) }' slots.txt
 done
 
 # Handlers: the frame that the kernel makes, on the same stack and on another one.
