@@ -393,6 +393,12 @@ static void look_up_stack_top(struct session *s, struct thread *thread, uint64_t
 		deep_stacks_set_top(s->set->deep, thread->tid, end);
 }
 
+/* An instruction with a uprobe, somebody's, is stepped in a copy of it, in a page of the kernel's. */
+static bool is_probed_copy(const struct session *s, const struct unwind_frame *f)
+{
+	return f->has_module && !strcmp(images_get(s->images, f->cookie)->path, "[uprobes]");
+}
+
 static uint32_t intern_user_stack(
 	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
 {
@@ -424,6 +430,8 @@ static uint32_t intern_user_stack(
 	generation = map_hash_mix(generation, thread->process->start_ns);
 	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks, generation, s->frames,
 		UNWIND_FRAMES_MAX, &n);
+	if (end == UNWIND_END_COMPLETE && is_probed_copy(s, &s->frames[0]))
+		end = UNWIND_END_UPROBE;
 	s->counts.n_stacks++;
 	if (end == UNWIND_END_COMPLETE) {
 		s->counts.n_stacks_complete++;

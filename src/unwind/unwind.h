@@ -73,6 +73,7 @@ enum unwind_end {
 	UNWIND_END_BELOW_COPY,	 /* a rule reads below the stack pointer, which is not known */
 	UNWIND_END_ELSEWHERE,	 /* the caller is on another stack, and nothing says where */
 	UNWIND_END_HOOKED,	 /* what a replaced return address stood for is not known */
+	UNWIND_END_UPROBE,	 /* the innermost frame is in the kernel's copy of an instruction */
 	UNWIND_N_ENDS
 };
 /* A phrase for people: "stack deeper than the copy", ... */

@@ -72,6 +72,8 @@ const char *unwind_end_reason(enum unwind_end end)
 			"caller's place kept below the stack pointer, which the kernel does not copy",
 		[UNWIND_END_ELSEWHERE] = "caller on another stack, which is not copied",
 		[UNWIND_END_HOOKED] = "hooked call no longer known",
+		[UNWIND_END_UPROBE] =
+			"in the kernel's copy of a probed instruction, whose function is not known",
 	};
 
 	return (unsigned)end < UNWIND_N_ENDS ? reasons[end] : "unknown";
