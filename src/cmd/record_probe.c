@@ -193,6 +193,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 			"script: a program with other rights (setuid) was not traced"},
 		{offsetof(struct clause_loss, left_out),
 			"script: a process was not traced, since there were too many at a time"},
+		{offsetof(struct clause_loss, stack_unwalked),
+			"script: len() of a stack that was not walked yet"},
 	};
 
 	uint64_t sum = p->n_dropped;

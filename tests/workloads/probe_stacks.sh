@@ -50,6 +50,15 @@ for m in $modes; do
 	probe fork "$script" -c "./ways$m fork"
 	equal "the stack of a forked child, which has ended, is whole, $m bit" "marked lower upper main" "$(own fork.txt)"
 
+	# Nothing but the length is asked. What weir has not learnt to walk yet is told as such, and is no number.
+	probe length "uprobe:./ways$m:marked { @[len(ustack(3))] = count(); \$x = ustack; @all[len(\$x)] = count(); }" \
+		-c "./ways$m plain 20000"
+	equal "the length of a stack is that of its frames or a loss that says so, $m bit" "@[3] one 20000" \
+		"$(grep -o '^@\[[0-9]*\]' length.txt) $(grep -c '^@all' length.txt | sed 's/^1$/one/') $(($(
+			sed -n 's/^@all.*: //p' length.txt) + $(grep -o '[0-9]* stacks\? that w[a-z]* not walked yet' length.err |
+			sed 's/ .*//')))"
+	equal "it is no division by zero, $m bit" "" "$(grep 'by zero' length.err)"
+
 	probe deep "$script" -c "./ways$m deep 100"
 	equal "the stack of a recursion is whole, $m bit" "marked lower upper deep x101 main" "$(own deep.txt)"
 	probe deeper "$script" -c "./ways$m deep 1000"

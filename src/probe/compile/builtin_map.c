@@ -103,7 +103,8 @@ static const struct type *check_len(struct check_clause *c, struct expr *e)
 	return check_bad(c);
 }
 
-/* The stack is where all stacks are kept, under its number; 0 is none. */
+/* The stack is where all stacks are kept, under its number; 0 is none. One that weir is to walk later, out of
+ * a copy, is not there: until then nobody knows how many frames it has. */
 static ir_value lower_len_of_stack(struct lower *l, const struct expr *a)
 {
 	ir_mem mem = ir_new_memory(&l->ir, 16);
@@ -116,7 +117,7 @@ static ir_value lower_len_of_stack(struct lower *l, const struct expr *a)
 	ir_branch_imm(&l->ir, BPF_JEQ, id, 0, done);
 	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_STACKS), IR_M(mem, 0));
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, there);
-	lower_fail(l, FAILURE_OTHER, ENOENT);
+	lower_fail(l, FAILURE_UNWALKED, ENOENT);
 	ir_place_label(&l->ir, there);
 	ir_copy(&l->ir, n, ir_load_at(&l->ir, p, 0, 8, false));
 	ir_place_label(&l->ir, done);

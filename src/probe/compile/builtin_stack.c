@@ -187,7 +187,7 @@ static ir_value stack(struct lower *l, bool is_user, uint32_t n_frames)
 		0, failed);
 	ir_jump(&l->ir, done);
 	ir_place_label(&l->ir, failed);
-	ir_set_const(&l->ir, id, 0);
+	ir_set_const(&l->ir, id, STREAM_STACK_LOST);
 	lower_count_loss(l, offsetof(struct clause_loss, stack_failed));
 	ir_place_label(&l->ir, done);
 	return id;

@@ -6,13 +6,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "probe/compile/builtin.h"
 
-#define COMM_BYTES     16
-#define INIT_NAMESPACE 0xeffffffcu /* inode of the first namespace of processes, in all kernels */
-#define NAMESPACE_PATH "/proc/self/ns/pid"
+#define COMM_BYTES 16
 
 /* What the helper gives that the row names. */
 static ir_value lower_helper(struct lower *l, const struct expr *e)
@@ -32,8 +29,6 @@ static ir_value upper_half(struct lower *l, const struct expr *e)
 
 /* --- pid, tid --------------------------------------------------------------------------------- */
 
-enum task_number { TASK_THREAD, TASK_PROCESS };
-
 static const char *const namespaces[] = {"curr_ns", "init", NULL};
 
 static const struct type *check_number(struct check_clause *c, struct expr *e)
@@ -41,32 +36,18 @@ static const struct type *check_number(struct check_clause *c, struct expr *e)
 	return check_word(c, e, namespaces) < 0 ? check_bad(c) : check_int(c, 4, false);
 }
 
-/* Whether numbers of processes are others for us than for the kernel. */
-static bool is_in_namespace(struct stat *st)
-{
-	return !stat(NAMESPACE_PATH, st) && st->st_ino != INIT_NAMESPACE;
-}
-
-/* struct bpf_pidns_info { u32 thread, process }; a process outside of the namespace has no number in it. */
+/* A process outside of our namespace has no number in it. */
 static ir_value lower_number(struct lower *l, const struct expr *e)
 {
-	bool is_process = lower_row(l, e)->detail == TASK_PROCESS,
-	     wants_init = e->args && !strcmp(e->args->name, namespaces[1]);
-	struct stat st;
-	ir_mem pair;
-	ir_value both, rc;
+	enum task_number which = (enum task_number)lower_row(l, e)->detail;
+	ir_value number, rc;
 
-	if (wants_init || !is_in_namespace(&st)) {
-		both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
-		return is_process ? ir_alu_imm(&l->ir, BPF_RSH, both, 32)
-				  : ir_extend(&l->ir, both, 4, false);
-	}
-	pair = ir_new_memory(&l->ir, 8);
-	ir_zero(&l->ir, pair, 0, 8);
-	rc = IR_CALL_(&l->ir, BPF_FUNC_get_ns_current_pid_tgid, IR_I(st.st_dev), IR_I(st.st_ino),
-		IR_M(pair, 0), IR_I(8));
-	lower_fail_unless_ok(l, rc, false, FAILURE_OTHER, 0);
-	return ir_load(&l->ir, pair, is_process ? 4 : 0, 4, false);
+	if (e->args && !strcmp(e->args->name, namespaces[1]))
+		return lower_kernel_task_number(l, which);
+	number = lower_task_number(l, which, &rc);
+	if (rc)
+		lower_fail_unless_ok(l, rc, false, FAILURE_OTHER, 0);
+	return number;
 }
 
 /* --- the kernel's struct task_struct ---------------------------------------------------------- */

@@ -153,6 +153,9 @@ static void lower_failures(struct lower *l)
 	ir_jump(&l->ir, handle);
 	ir_place_label(&l->ir, l->failed[FAILURE_OTHER]);
 	lower_count_loss(l, offsetof(struct clause_loss, other));
+	ir_jump(&l->ir, handle);
+	ir_place_label(&l->ir, l->failed[FAILURE_UNWALKED]);
+	lower_count_loss(l, offsetof(struct clause_loss, stack_unwalked));
 	ir_place_label(&l->ir, handle);
 	if (!l->error_clause)
 		return;

@@ -8,7 +8,7 @@
 #include "probe/compile/point_types.h"
 
 /* Where the clause goes on after something failed. */
-enum failure { FAILURE_READ, FAILURE_OTHER, N_FAILURES };
+enum failure { FAILURE_READ, FAILURE_OTHER, FAILURE_UNWALKED, N_FAILURES };
 
 /* What error {} may ask for. */
 enum error_fact { ERROR_NUMBER, ERROR_ADDRESS, ERROR_LINE, N_ERROR_FACTS };
@@ -17,6 +17,9 @@ struct loop_labels {
 	ir_label next, end;
 	struct loop_labels *outer;
 };
+
+/* Of what runs. */
+enum task_number { TASK_THREAD, TASK_PROCESS };
 
 struct lower {
 	struct check_clause *clause;
@@ -223,6 +226,10 @@ void lower_self_set(struct lower *l, const struct variable *v, ir_value value);
 
 /* Adds one to a counter of the clause: offset in struct clause_loss. */
 void lower_count_loss(struct lower *l, uint32_t field);
+/* As the kernel counts, and as weir sees it in /proc. The second is 0 for a process outside of weir's pid
+ * namespace; *rc (or NULL) is the helper's result then, and 0 where none is called. */
+ir_value lower_kernel_task_number(struct lower *l, enum task_number which);
+ir_value lower_task_number(struct lower *l, enum task_number which, ir_value *rc);
 /* goto done; lost: count that a map was full; done: */
 void lower_end_lost(struct lower *l, ir_label lost, ir_label done);
 

@@ -323,8 +323,7 @@ void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t 
 	ir_value pid;
 
 	ir_store(&l->ir, mem, (int32_t)at, 8, address);
-	pid = ir_alu_imm(
-		&l->ir, BPF_RSH, ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0), 32);
+	pid = lower_task_number(l, TASK_PROCESS, NULL);
 	/* As one word: see lower_index. */
 	ir_store(&l->ir, mem, (int32_t)at + 8, 8,
 		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));

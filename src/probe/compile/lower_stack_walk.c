@@ -199,9 +199,7 @@ static void take_space(struct stack_walk *w)
 	ir_copy(w->ir, task, ir_call(w->ir, BPF_FUNC_get_current_task, NULL, 0));
 	w->space = kernel_word(w, task, kernel_offset(w, "task_struct", "mm"));
 	w->pid = ir_new_value(w->ir);
-	ir_copy(w->ir, w->pid,
-		ir_alu_imm(w->ir, BPF_RSH, ir_call(w->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0),
-			32));
+	ir_copy(w->ir, w->pid, lower_task_number(w->l, TASK_PROCESS, NULL));
 	ir_store(w->ir, w->key, 0, 8, w->space);
 	ir_store(w->ir, w->key, 8, 8, w->pid);
 	leave_slot(w, task, w->space);
@@ -497,6 +495,8 @@ ir_value lower_stack_walk(struct lower *l, uint32_t n_frames)
 	store_stack(&w, done);
 	ir_place_label(w.ir, w.failed);
 	lower_count_loss(l, offsetof(struct clause_loss, stack_failed));
+	ir_set_const(w.ir, w.id, STREAM_STACK_LOST);
+	ir_jump(w.ir, done);
 	ir_place_label(w.ir, w.none);
 	ir_set_const(w.ir, w.id, 0);
 	ir_place_label(w.ir, done);

@@ -100,8 +100,13 @@ static size_t find_stack(
 
 void session_names_copy(struct session_names *n, const struct stack_copy *copy, size_t n_bytes)
 {
-	if (!n->user)
-		return;
+	struct err err = {0};
+
+	/* No stack is shown and yet one is wanted, for its len(). */
+	if (!n->user) {
+		n->user = user_names_new(true);
+		user_names_watch(n->user, &err);
+	}
 	if (!n->walker)
 		n->walker = stack_walker_new(n->user);
 	stack_walker_take(n->walker, n->session, copy, n_bytes);

@@ -89,6 +89,7 @@ enum run_fact {
 enum { STREAM_LOOP_TURN, STREAM_LOOP_UNKNOWN };
 
 #define STREAM_STACK_FRAMES 127
+#define STREAM_STACK_LOST   1 /* number of a stack that could not be kept: it is never found */
 #define STREAM_BUILD_ID_MAX 64
 #define STREAM_SCRATCH_MAX  32752 /* bytes of a scratch area: offsets of instructions have 16 bits */
 #define STREAM_MAPS_MAX	    256
@@ -105,6 +106,7 @@ struct clause_loss {
 	uint64_t other; /* division by zero, index behind an array, a value that cannot be read */
 	uint64_t unseen;       /* programs of the traced processes without the uprobe; the loader's */
 	uint64_t left_out;     /* processes that were to be traced and were too many; the loader's */
+	uint64_t stack_unwalked; /* len() of a stack that the program has not walked itself */
 };
 
 /* What every record in the rings begins with; arguments follow in the shapes of its format. */
