@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Random integer expressions of the probe language, and what they are worth by its rules (64 bits that wrap;
-# unsigned when an operand is an unsigned 64-bit one, signed otherwise; division truncates; shifts as the left
-# operand says, all bits gone from 64 on; comparisons give 0 or 1; casts cut and extend).
+# unsigned when an operand is an unsigned 64-bit one, signed otherwise; what ~ gives is unsigned; division truncates; shifts as the left
+# operand says, all bits gone from 64 on; comparisons give a bool, which is 0 or 1 in arithmetic; casts cut and extend).
 #   make N SEED SCRIPT EXPECTED: writes a script that prints each expression three times: over maps, over
 #   locals, and folded by the compiler
 #   compare EXPECTED ACTUAL: verdict lines
@@ -25,8 +25,11 @@ def signed(v):
 
 
 class Value:
-    def __init__(self, bits, is_unsigned):
-        self.bits, self.is_unsigned = bits & MASK, is_unsigned
+    def __init__(self, bits, is_unsigned, is_bool=False):
+        self.bits, self.is_unsigned, self.is_bool = bits & MASK, is_unsigned, is_bool
+
+    def shown(self):
+        return str(bool(self.bits)).lower() if self.is_bool else str(self.number())
 
     def number(self):
         return self.bits if self.is_unsigned else signed(self.bits)
@@ -58,8 +61,8 @@ class Unary:
     def eval(self):
         v = self.a.eval()
         if self.op == "!":
-            return Value(v.bits == 0, False)
-        return Value(-v.bits if self.op == "-" else ~v.bits, v.is_unsigned)
+            return Value(v.bits == 0, False, True)
+        return Value(-v.bits, v.is_unsigned) if self.op == "-" else Value(~v.bits, True)
 
 
 class Cast:
@@ -86,7 +89,7 @@ class Choice:
     def eval(self):
         a, b = self.a.eval(), self.b.eval()
         v = a if self.c.eval().bits else b
-        return Value(v.bits, a.is_unsigned or b.is_unsigned)
+        return Value(v.bits, a.is_unsigned or b.is_unsigned, a.is_bool and b.is_bool)
 
 
 class Binary:
@@ -99,7 +102,7 @@ class Binary:
     def eval(self):
         a, b, op = self.a.eval(), self.b.eval(), self.op
         if op in ("&&", "||"):
-            return Value((a.bits and b.bits) != 0 if op == "&&" else (a.bits or b.bits) != 0, False)
+            return Value((a.bits and b.bits) != 0 if op == "&&" else (a.bits or b.bits) != 0, False, True)
         if op in ("<<", ">>"):
             n = b.bits
             if n >= 64:
@@ -115,7 +118,7 @@ class Binary:
             return Value(q if op == "/" else x - q * y, u)
         compare = {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}
         if op in compare:
-            return Value(compare[op], False)
+            return Value(compare[op], False, True)
         return Value({"+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y}[op], u)
 
 
@@ -171,7 +174,7 @@ def make(n, seed, script, expected):
         f.write("begin {\n" + "".join("\tdelete(@%s);\n" % l.name for l in everything) + "}\n")
     with open(expected, "w") as f:
         for t in trees:
-            f.write("%d\t%s\n" % (t.eval().number(), t.text("fold")))
+            f.write("%s\t%s\n" % (t.eval().shown(), t.text("fold")))
 
 
 def compare(expected, actual):

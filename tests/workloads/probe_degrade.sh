@@ -127,8 +127,10 @@ E
 gcc -O1 -g -DT=long -o same1 differs.c && gcc -O1 -g -DT=long -o same2 differs.c && gcc -O1 -g -DT=short -DOTHER -o same3 differs.c
 probe same -q 'uprobe:./same[12]:takes { print((args.x, args.p->y, value)); }' -c 'sh -c "./same1; ./same2"'
 equal "files of a glob that agree are one" "(5, 2, 7) (5, 2, 7)" "$(echo $(cat same.txt))"
-probe differs -q 'uprobe:./same[13]:takes { print((args.x, value, ((struct pair *)arg1)->y)); }'
-equal "what they know differently is not known" "1 [unknown-field] [unknown-name] [incomplete]" "$rc $(echo $(grep -o '\[[a-z-]*\]$' differs.err))"
+probe each -q 'uprobe:./same[13]:takes { print((sizeof(args.x), args.x)); }' -c 'sh -c "./same1; ./same3"'
+equal "arguments are those of each file" "(8, 5) (2, 5)" "$(echo $(cat each.txt))"
+probe differs -q 'uprobe:./same[13]:takes { print((value, ((struct pair *)arg1)->y)); }'
+equal "what they know differently is not known" "1 [unknown-name] [incomplete]" "$rc $(echo $(grep -o '\[[a-z-]*\]$' differs.err))"
 probe each -q 'uprobe:./same1:takes, uprobe:./same3:takes { print((args.x, args.p->y, value)); }' -c 'sh -c "./same1; ./same3"'
 equal "each by its own name has its own layout" "(5, 2, 7) (5, 2, 7)" "$(echo $(cat each.txt))"
 strip -g -o bare same1

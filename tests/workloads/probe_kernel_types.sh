@@ -36,4 +36,8 @@ else
 fi
 timeout 20 "$WEIR" probe --dry-run -e 'syscall:writev:entry { print(args.vec->nothing); }' >wrong.txt 2>&1
 check "a field that such a structure has not is an error with its name" grep -q "struct compat_iovec has no field 'nothing'" wrong.txt
+# A structure that only the kernel has is the kernel's, also at a system call and in both modes.
+"$WEIR" probe -q 'syscall:getcwd:entry { $v = curtask.fs.pwd.mnt; $m = (struct mount *)((uint64)$v - offsetof(struct mount, mnt)); printf("%d %d\n", bits, $m->mnt.mnt_root == $v->mnt_root); }' \
+	-c 'perl -MPOSIX -e "POSIX::getcwd()"' >mount.txt 2>mount.err
+equal "a structure of the kernel is read at a system call" "64 1" "$(sort -u mount.txt)"
 finish

@@ -5,6 +5,7 @@
 
 #include "probe/compile/checker.h"
 #include "probe/points/point_kind.h"
+#include "probe/points/syscalls.h"
 
 /* Addresses that are plain numbers (arg0, a cast of an integer) belong to the program, except where
  * kernel code is probed. */
@@ -33,10 +34,31 @@ static const struct type *check_readable(
 	return check_bad(c);
 }
 
+/* A structure that only the kernel has is the kernel's, also where plain addresses are those of the
+ * program: nothing else can be meant by (struct mount *)n. */
+static bool is_kernels_alone(struct check_clause *c, const struct decl_type *decl)
+{
+	struct types *types = check_types(c);
+
+	while (decl->kind == DECL_POINTER || decl->kind == DECL_ARRAY)
+		decl = decl->of;
+	if (decl->kind != DECL_STRUCT || decl->is_union || decl->is_defined || !decl->name ||
+		types_has_tag(types, decl->name))
+		return false;
+	if (point_has(c->point->spec.kind, POINT_OF_CALLS)
+			? syscall_hands_struct(decl->name)
+			: check_struct_named(types, "struct", decl->name) != NULL)
+		return false;
+	return types_kernel_struct(types, decl->name, SPACE_KERNEL) != NULL;
+}
+
 const struct type *check_declared(
 	struct check_clause *c, const struct decl_type *decl, enum space space)
 {
 	const struct type *type;
+
+	if (space == SPACE_USER && is_kernels_alone(c, decl))
+		space = SPACE_KERNEL;
 
 	for (const struct decl_type *d = decl; d; d = d->of)
 		if (d->kind == DECL_TYPEOF && check_value(c, d->of_value)->kind == TYPE_BAD)

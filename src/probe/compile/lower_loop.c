@@ -28,6 +28,7 @@
 #include "probe/script/tree_search.h"
 
 #define FOLLOWED_TURNS_MAX 100
+#define UNROLLED_MAX	   16 /* copies of a body */
 
 enum entry_argument { ENTRY_KEY = 2, ENTRY_VALUE = 3 }; /* of a function for entries */
 
@@ -273,17 +274,50 @@ void lower_for(struct lower *l, const struct stmt *s)
 	l->loop = loop.outer;
 }
 
-void lower_unroll(struct lower *l, const struct stmt *s)
+/* The body again and again. */
+static void lower_copies(struct lower *l, const struct stmt *s, uint64_t n)
 {
 	struct loop_labels loop = {0, ir_new_label(&l->ir), l->loop};
 
 	l->loop = &loop;
-	for (uint64_t i = 0; i < s->a->constant[l->mode] && !l->ir.is_dead; i++) {
+	for (uint64_t i = 0; i < n && !l->ir.is_dead; i++) {
 		loop.next = ir_new_label(&l->ir);
 		lower_statements(l, s->body);
 		ir_place_label(&l->ir, loop.next);
 	}
 	ir_place_label(&l->ir, loop.end);
+	l->loop = loop.outer;
+}
+
+/* So many copies that jumps over them may be too far are a loop. */
+void lower_unroll(struct lower *l, const struct stmt *s)
+{
+	int64_t n = (int64_t)s->a->constant[l->mode];
+	struct loop_labels loop = {0};
+	struct turns turns;
+	ir_label top;
+	ir_value i;
+
+	if (n <= UNROLLED_MAX) {
+		lower_copies(l, s, (uint64_t)n);
+		return;
+	}
+	loop = (struct loop_labels){ir_new_label(&l->ir), ir_new_label(&l->ir), l->loop};
+	l->loop = &loop;
+	i = ir_new_value(&l->ir);
+	ir_set_const(&l->ir, i, 0);
+	turns = begin_turns(l, n);
+	ir_forget(&l->ir, i, turns.unknown);
+	top = ir_new_label(&l->ir);
+	ir_place_label(&l->ir, top);
+	ir_branch_imm(&l->ir, BPF_JSGE, i, n, loop.end);
+	begin_turn(l, &turns);
+	ir_forget(&l->ir, i, turns.unknown);
+	lower_statements(l, s->body);
+	ir_place_label(&l->ir, loop.next);
+	ir_copy(&l->ir, i, ir_alu_imm(&l->ir, BPF_ADD, i, 1));
+	ir_jump(&l->ir, top);
+	end_turns(l, &turns, loop.end);
 	l->loop = loop.outer;
 }
 

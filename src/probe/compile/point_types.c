@@ -9,6 +9,7 @@
 #include "probe/compile/file_types.h"
 #include "probe/points/point_kind.h"
 #include "probe/points/source_line.h"
+#include "probe/points/syscalls.h"
 #include "probe/points/tracepoint_format.h"
 #include "probe/script/tree_search.h"
 #include "probe/types/btf_types.h"
@@ -85,8 +86,9 @@ static struct btf_types *kernel_opened(struct kernel_types *k)
 /* In 32-bit programs only the structures that the kernel has for them are as they are there. */
 static bool may_be_handed(const struct kernel_types *k, const char *name)
 {
-	return k->is_of_calls && (types_mode(k->types) == MODE_64 || !strncmp(name, "compat_", 7) ||
-					 !strncmp(name, "old_", 4));
+	return k->is_of_calls && syscall_hands_struct(name) &&
+	       (types_mode(k->types) == MODE_64 || !strncmp(name, "compat_", 7) ||
+		       !strncmp(name, "old_", 4));
 }
 
 static const struct type *handed_named(struct kernel_types *k, const char *word, const char *name)

@@ -294,12 +294,12 @@ int points_list_iters(
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* "*ware:*": each kind that the word matches, as far as it has such points. */
+/* "*ware:*": each kind that the word matches, as far as it has such points; not those that have any name. */
 static void list_kinds(struct point_listing *l, const char *word, const char *rest)
 {
 	l->is_one_of_many = true;
 	for (enum point_kind kind = 0; kind < N_POINT_KINDS; kind++)
-		if (glob_match(word, point_kinds[kind].name))
+		if (glob_match(word, point_kinds[kind].name) && !point_has(kind, POINT_IS_ONCE))
 			point_kinds[kind].list(l, kind, rest, NULL);
 	l->is_one_of_many = false;
 }

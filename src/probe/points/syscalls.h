@@ -23,6 +23,8 @@ int syscall_number(enum mode mode, const char *name);
 const char *syscall_of_function(const char *function);
 /* The kernel's structure that a pointer argument points to in that mode: "old_timespec32"; or NULL. */
 const char *syscall_struct(enum mode mode, const char *call, const char *arg);
+/* Whether programs of either mode hand over structures of this name. */
+bool syscall_hands_struct(const char *name);
 /* What a call returns: a number, an address (or an error, -4095 to -1), or the id of a user or group,
  * which is never negative. */
 enum syscall_result { SYSCALL_RESULT_NUMBER, SYSCALL_RESULT_ADDRESS, SYSCALL_RESULT_ID };

@@ -78,14 +78,10 @@ static size_t find_stack(
 {
 	struct session_names *n = ctx;
 	uint64_t id = find_stack_id(n, stack_id);
-	const uint64_t *walked;
 	enum unwind_end end;
 	size_t count;
 
-	if (n->walker && stack_walker_stack(n->walker, id, &walked, &count, &end)) {
-		count = count < max ? count : max;
-		memcpy(addresses, walked, count * sizeof(*walked));
-	} else {
+	if (!n->walker || !stack_walker_stack(n->walker, id, addresses, max, &count, &end)) {
 		end = UNWIND_END_COMPLETE;
 		count = n->session ? probe_session_stack(n->session, id, addresses, max) : 0;
 		if (!count && id)

@@ -359,17 +359,20 @@ uint64_t stack_walker_id(const struct stack_walker *w, uint64_t id)
 	return number ? w->ids.v[*number - 1] : id;
 }
 
-bool stack_walker_stack(const struct stack_walker *w, uint64_t id, const uint64_t **addresses,
+bool stack_walker_stack(const struct stack_walker *w, uint64_t id, uint64_t *addresses, size_t max,
 	size_t *n, enum unwind_end *end)
 {
 	const uint64_t *number = number_of(w, id);
 	const struct intern_item *item;
+	uint64_t first;
 
 	if (!number)
 		return false;
 	item = &w->stacks.items[*number - 1];
-	*addresses = (const uint64_t *)(const void *)item->p + 1;
 	*n = item->n / sizeof(uint64_t) - 1;
-	*end = (enum unwind_end)((const uint64_t *)(const void *)item->p)[0];
+	*n = *n < max ? *n : max;
+	memcpy(&first, item->p, sizeof(first)); /* what is interned is not aligned */
+	memcpy(addresses, item->p + sizeof(first), *n * sizeof(*addresses));
+	*end = (enum unwind_end)first;
 	return true;
 }

@@ -22,9 +22,9 @@ void stack_walker_take(struct stack_walker *w, struct probe_session *session,
 /* The id that a walked stack has had in the code, or would have; the same for what is no copy's id,
  * or not known. */
 uint64_t stack_walker_id(const struct stack_walker *w, uint64_t id);
-/* Addresses of a stack that it has walked, innermost first, and why there are no more; false when it
- * has not. They live until the next stack is taken. */
-bool stack_walker_stack(const struct stack_walker *w, uint64_t id, const uint64_t **addresses,
+/* Addresses of a stack that it has walked, innermost first, at most `max`, and why there are no more;
+ * false when it has not. */
+bool stack_walker_stack(const struct stack_walker *w, uint64_t id, uint64_t *addresses, size_t max,
 	size_t *n, enum unwind_end *end);
 
 #endif

@@ -158,6 +158,9 @@ bool types_variable(struct types *t, const char *name, const struct type **type,
  * theirs. NULL when it is not known. */
 const struct type *types_kernel_struct(struct types *t, const char *name, enum space space);
 
+/* Whether the script declares the fields of a structure or union of this tag. */
+bool types_has_tag(const struct types *t, const char *tag);
+
 /* Made, or found when made before. */
 const struct type *types_bad(struct types *t);
 const struct type *types_void(struct types *t);

@@ -154,6 +154,13 @@ bool types_variable(struct types *t, const char *name, const struct type **type,
 	return true;
 }
 
+bool types_has_tag(const struct types *t, const char *tag)
+{
+	const struct declared *d = names_find(&t->tags, tag);
+
+	return d && d->type->is_complete;
+}
+
 const struct type *types_completed(struct types *t, const struct type *type)
 {
 	const char *space = type->name ? strchr(type->name, ' ') : NULL;
