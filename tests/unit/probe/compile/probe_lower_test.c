@@ -116,11 +116,11 @@ static void test_limits(void)
 {
 	struct buf script = {0};
 
-	must_say("begin { unroll(100) { unroll(100) { unroll(100) { unroll(100) { @x++; } } } } }",
+	must_say("begin { unroll(16) { unroll(16) { unroll(16) { unroll(16) { @x++; } } } } }",
 		"it needs more than 30000 instructions");
 	/* Nothing comes of it, but it must not take for ever. */
 	must_say(
-		"begin { return; unroll(100) { unroll(100) { unroll(100) { unroll(100) { unroll(100)"
+		"begin { return; unroll(16) { unroll(16) { unroll(16) { unroll(16) { unroll(100)"
 		"{ @x++; } } } } } }",
 		"");
 	buf_put_cstr(&script, "begin { printf(\"");
