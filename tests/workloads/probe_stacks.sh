@@ -59,6 +59,14 @@ for m in $modes; do
 			sed 's/ .*//')))"
 	equal "it is no division by zero, $m bit" "" "$(grep 'by zero' length.err)"
 
+	if unshare --fork --pid --mount-proc true 2>/dev/null; then
+		timeout 60 unshare --fork --pid --mount-proc sh -c "(sleep 1; ./ways$m plain 1) &
+			exec '$WEIR' probe -q -d 3 '$script'" >inner.txt 2>inner.err
+		equal "a stack has its names in a pid namespace, $m bit" "marked lower upper main" "$(own inner.txt)"
+	else
+		skip "stacks in a pid namespace: none can be made here"
+	fi
+
 	probe deep "$script" -c "./ways$m deep 100"
 	equal "the stack of a recursion is whole, $m bit" "marked lower upper deep x101 main" "$(own deep.txt)"
 	probe deeper "$script" -c "./ways$m deep 1000"
