@@ -23,8 +23,9 @@ static const struct {
 		"programs begun with other rights (setuid), in which it does not count"},
 	{"left_out", "process that is not traced, since there were too many at a time",
 		"processes that are not traced, since there were too many at a time"},
-	{"stack_unwalked", "stack that was not walked yet when its len() was asked",
-		"stacks that were not walked yet when their len() was asked"},
+	{"stack_unwalked",
+		"stack that was not walked yet when its length, or a map by it, was asked",
+		"stacks that were not walked yet when their length, or a map by them, was asked"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");

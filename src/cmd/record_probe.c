@@ -194,7 +194,7 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 		{offsetof(struct clause_loss, left_out),
 			"script: a process was not traced, since there were too many at a time"},
 		{offsetof(struct clause_loss, stack_unwalked),
-			"script: len() of a stack that was not walked yet"},
+			"script: a stack that was not walked yet when its length, or a map by it, was asked"},
 	};
 
 	uint64_t sum = p->n_dropped;

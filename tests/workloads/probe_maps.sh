@@ -61,25 +61,45 @@ cat >deep.c <<'E2'
 struct row { int cells[7]; } row;
 __attribute__((noinline)) int inner(struct row *r) { __asm__ volatile("" ::"r"(r) : "memory"); return r->cells[0]; }
 __attribute__((noinline)) int outer(struct row *r) { return inner(r) + 1; }
-int main(void) { return outer(&row) - 1; }
+/* Stacks are known as soon as weir has learnt to walk them. */
+int main(void)
+{
+	int s = 0;
+	for (int i = 0; i < 20000; i++)
+		s += outer(&row) - 1;
+	return s;
+}
 E2
 for m in 64 32; do
 	gcc -m$m -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o deep$m deep.c || not_ok "the $m-bit program compiles"
-	probe deep$m "uprobe:./deep$m:inner { \$s = ustack(2); @kept[1] = ustack; @scalar = ustack(1);
-		print((len(\$s), len(ustack(3)), len(@kept[1]) >= 3, len(@scalar), len(args.r->cells), len(@kept))); clear(@kept); clear(@scalar); }" -c ./deep$m
+	probe deep$m "uprobe:./deep$m:inner { \$s = ustack(2); @kept[1] = ustack; @scalar = ustack(1); \$n = @n++;
+		if (\$n == 19999) { print((len(\$s), len(ustack(3)), len(@kept[1]) >= 3, len(@scalar), len(args.r->cells), len(@kept))); }
+		if (\$n == 19999) { clear(@kept); clear(@scalar); clear(@n); } }" -c ./deep$m
 	equal "len() of stacks, arrays and maps ($m bit)" "(2, 3, true, 1, 7, 1)" "$(grep . deep$m.txt)"
 done
+
+# --- a stack that is not known yet ---------------------------------------------------------------------------------
+cat >once.c <<'E2'
+__attribute__((noinline)) int once(int n) { __asm__ volatile("" ::"r"(n) : "memory"); return n; }
+int main(int n, char **v) { return once(n - 1) + !v; }
+E2
+gcc -g -O1 -o once once.c
+timeout 20 "$WEIR" probe -q 'uprobe:./once:once { @seen[ustack] = 7; printf("it is %d\n", @seen[ustack]); }' -c ./once >unknown.txt 2>unknown.err
+equal "what stands under a stack that is not known yet is not 0 without a word: status 3" 3 $?
+check "and it is said" grep -q '1 stack that was not walked yet' unknown.err
+check "and nothing is printed" [ -z "$(grep 'it is' unknown.txt)" ]
 
 # --- keys and values of every kind ------------------------------------------------------------------------------
 for m in 64 32; do
 	probe kinds$m "uprobe:./deep$m:inner { @array[args.r->cells] = count(); @structure[*args.r, 1] = sum(5); @symbol[usym(reg(\"ip\")), func] = avg(2);
-		@stack[ustack(2)] = max(4); @copied = args.r->cells; @copy = @copied; @whole[1] = *args.r; @wholes = @whole[1];
-		print((@array[args.r->cells], @structure[*args.r, 1], @symbol[usym(reg(\"ip\")), func], @stack[ustack(2)], @wholes.cells[0])); }" -c ./deep$m
-	equal "arrays, structures, symbols and stacks are keys, and values are copied ($m bit)" "(1, 5, 2, 4, 0)
-@array[[0,0,0,0,0,0,0]]: 1
+		@stack[ustack(2)] = max(4); @copied = args.r->cells; @copy = @copied; @whole[1] = *args.r; @wholes = @whole[1]; \$n = @n++;
+		if (\$n == 19999) { print((@array[args.r->cells], @structure[*args.r, 1], @symbol[usym(reg(\"ip\")), func], @stack[ustack(2)], @wholes.cells[0])); } }" -c ./deep$m
+	equal "arrays, structures, symbols and stacks are keys, and values are copied ($m bit)" "(20000, 100000, 2, 4, 0)
+@array[[0,0,0,0,0,0,0]]: 20000
 @copied: [0,0,0,0,0,0,0]
 @copy: [0,0,0,0,0,0,0]
-@structure[{ .cells = [0,0,0,0,0,0,0] }, 1]: 5
+@n: 20000
+@structure[{ .cells = [0,0,0,0,0,0,0] }, 1]: 100000
 @symbol[inner, inner]: 2
 @whole[1]: { .cells = [0,0,0,0,0,0,0] }
 @wholes: { .cells = [0,0,0,0,0,0,0] }" "$(grep '^@[a-rt-z]\|^@s[ty][rm]\|^(' kinds$m.txt | sort | sed 's/+0x0//')"

@@ -43,7 +43,7 @@ static ir_value lower_has_key(struct lower *l, const struct expr *e)
 {
 	const struct expr *map = e->args;
 	const struct map_use *use = meaning_of(l, map)->map;
-	ir_mem key = lower_map_key(l, use, map->args ? map->args : map->next);
+	ir_mem key = lower_map_read_key(l, use, map->args ? map->args : map->next);
 
 	return ir_set_imm(&l->ir, BPF_JNE, lower_map_find(l, use, key), 0);
 }

@@ -185,6 +185,8 @@ void lower_name(struct lower *l, ir_value number, enum name_of what, uint32_t de
 
 /* lower_map.c */
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);
+/* The same to look something up: a loss when a stack in it is not known yet. */
+ir_mem lower_map_read_key(struct lower *l, const struct map_use *map, const struct expr *keys);
 /* Pointer to the value, possibly null. */
 ir_value lower_map_find(struct lower *l, const struct map_use *map, ir_mem key);
 /* *result = the word behind a pointer, when that is not null. */

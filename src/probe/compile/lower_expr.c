@@ -270,7 +270,7 @@ static ir_value address_value(struct lower *l, const struct expr *e)
 
 	if (e->kind == EXPR_MAP) /* 0 where there is no such key */
 		return lower_map_find(
-			l, meaning_of(l, e)->map, lower_map_key(l, meaning_of(l, e)->map, e->args));
+			l, meaning_of(l, e)->map, lower_map_read_key(l, meaning_of(l, e)->map, e->args));
 	o = lower_object(l, e);
 	if (o.kind == OBJECT_MEMORY)
 		return ir_address(&l->ir, o.mem, (int32_t)o.offset);

@@ -3,6 +3,7 @@
  * Maps: keys and values are canonical. Adding is atomic, so that nothing is lost when threads meet
  * at a key, or when one is interrupted in the middle of it (per-CPU values).
  */
+#include <errno.h>
 #include <stddef.h>
 
 #include "probe/compile/lower.h"
@@ -28,6 +29,34 @@ ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct ex
 		lower_store(l, keys, part);
 	}
 	return mem;
+}
+
+/* A stack that weir is still to walk, out of a copy, has a number of its own each time: what is in the map
+ * under it is not found by it, and none is not the same as not known. */
+static void need_walked(struct lower *l, const struct shape *shape, ir_mem key, uint32_t at)
+{
+	ir_label known;
+	ir_value id;
+
+	for (uint32_t i = 0; shape->kind == SHAPE_TUPLE && i < shape->n_fields; i++)
+		need_walked(l, shape->fields[i].shape, key, at + shape->fields[i].offset);
+	if (shape->kind != SHAPE_USTACK)
+		return;
+	known = ir_new_label(&l->ir);
+	id = ir_load(&l->ir, key, (int32_t)at, 8, false);
+	ir_branch_imm(&l->ir, BPF_JEQ, id, 0, known);
+	ir_branch_imm(&l->ir, BPF_JSET, id, 1, known);
+	lower_fail(l, FAILURE_UNWALKED, ENOENT);
+	ir_place_label(&l->ir, known);
+}
+
+ir_mem lower_map_read_key(struct lower *l, const struct map_use *map, const struct expr *keys)
+{
+	ir_mem key = lower_map_key(l, map, keys);
+
+	if (map->key)
+		need_walked(l, map->key, key, 0);
+	return key;
 }
 
 ir_value lower_map_find(struct lower *l, const struct map_use *map, ir_mem key)
@@ -60,7 +89,7 @@ ir_value lower_map_value(struct lower *l, const struct expr *e)
 {
 	const struct map_use *map = meaning_of(l, e)->map;
 	ir_value result = ir_new_value(&l->ir);
-	ir_mem key = lower_map_key(l, map, e->args);
+	ir_mem key = lower_map_read_key(l, map, e->args);
 
 	if (shape_is_aggregation(map->value))
 		return lower_aggregated(l, map, key);
@@ -74,7 +103,7 @@ struct object lower_map_object(struct lower *l, const struct expr *e)
 	const struct map_use *map = meaning_of(l, e)->map;
 	uint32_t n = map->value->size;
 	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
-	ir_mem key = lower_map_key(l, map, e->args);
+	ir_mem key = lower_map_read_key(l, map, e->args);
 
 	ir_zero(&l->ir, o.mem, 0, n);
 	lower_copy_found(l, lower_map_find(l, map, key), 0, o.mem, n);
@@ -150,7 +179,7 @@ ir_value lower_map_add(struct lower *l, const struct expr *e, ir_value v, bool i
 
 ir_value lower_map_delete(struct lower *l, const struct map_use *map, const struct expr *keys)
 {
-	ir_mem key = lower_map_key(l, map, keys);
+	ir_mem key = lower_map_read_key(l, map, keys);
 
 	return IR_CALL_(
 		&l->ir, BPF_FUNC_map_delete_elem, IR_MAP(lower_map_number(map)), IR_M(key, 0));
