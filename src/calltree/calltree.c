@@ -256,6 +256,48 @@ void calltree_add_calls(
 	node->max = calls->max > node->max ? calls->max : node->max;
 }
 
+/* ---- trees out of trees ---- */
+
+struct calltree *calltree_new_like(const struct calltree *from)
+{
+	struct calltree *t = calltree_new();
+
+	t->has_events = from->has_events;
+	t->has_samples = from->has_samples;
+	t->has_estimates = from->has_estimates;
+	t->is_by_samples = from->is_by_samples;
+	t->cost_sums = from->cost_sums;
+	return t;
+}
+
+/* Of a node that is an estimate, base is sampled_base once more. */
+void calltree_add_figures(struct calltree *t, uint32_t id, const struct calltree_node *figures,
+	enum calltree_share share)
+{
+	struct calltree_node *node = &t->nodes[id];
+
+	if (share == CALLTREE_SHARE_NONE)
+		return;
+	if (share != CALLTREE_SHARE_SELF) {
+		node->sampled &= figures->sampled;
+		node->timed |= figures->timed;
+		node->stack_kinds |= figures->stack_kinds;
+	}
+	if (share == CALLTREE_SHARE_KIND)
+		return;
+	node->base += figures->exact ? figures->base : 0;
+	node->sampled_base += figures->sampled_base;
+	node->samples += figures->samples;
+	if (share == CALLTREE_SHARE_SELF)
+		return;
+	node->calls += figures->calls;
+	node->occurrences += figures->occurrences;
+	node->stack_events += figures->stack_events;
+	node->elapsed += share == CALLTREE_SHARE_ALL ? figures->elapsed : 0;
+	node->min = figures->min < node->min ? figures->min : node->min;
+	node->max = figures->max > node->max ? figures->max : node->max;
+}
+
 /* ---- order of first sight ---- */
 
 /* Takes the nodes apart and creates them again in order: the links follow by themselves. */

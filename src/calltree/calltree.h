@@ -183,6 +183,19 @@ struct calltree_cost_sums {
 };
 struct calltree_cost_sums calltree_cost_sums(const struct calltree *t);
 
+/* Trees that are made out of a finished one: an empty tree, with the metric of `from`; and the figures of
+ * one of its nodes, added to a node of this one. */
+struct calltree *calltree_new_like(const struct calltree *from);
+enum calltree_share {
+	CALLTREE_SHARE_NONE,
+	CALLTREE_SHARE_KIND,  /* only how it is known, exactly or not */
+	CALLTREE_SHARE_SELF,  /* what it used itself: the node called it, and now stands for it */
+	CALLTREE_SHARE_INNER, /* a call within a call of the same routine: elapsed is in the outer's */
+	CALLTREE_SHARE_ALL
+};
+void calltree_add_figures(struct calltree *t, uint32_t node, const struct calltree_node *figures,
+	enum calltree_share share);
+
 /* Puts nodes in order of first sight (ids change), computes cum, levels, recursion levels. Must be
  * called before the getters below; O(n log n). */
 void calltree_finish(struct calltree *t);

@@ -13,12 +13,15 @@
 #include "cmd/report/steps_marks.h"
 #include "formats/exports.h"
 #include "query/query.h"
+#include "query/transform.h"
 #include "steps/stream/step_stream.h"
 
 struct export_arguments {
 	const char *output;
 	struct open_trace_options open;
 	struct build_options build;
+	const char *transform;
+	struct transforms *transforms; /* NULL: none */
 };
 
 static const struct option_spec export_options[] = {
@@ -28,6 +31,9 @@ static const struct option_spec export_options[] = {
 		offsetof(struct export_arguments, build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
+	{0, "transform", OPTION_TEXT, "LIST",
+		"folded: the tree without some of it: focus=F;fold=F;drop=F;merge-recursion",
+		offsetof(struct export_arguments, transform)},
 	OPEN_TRACE_OPTIONS(struct export_arguments, open),
 	{0},
 };
@@ -44,7 +50,7 @@ static const struct export_format {
 	bool counts_samples; /* the metric is samples, when there are any and no events */
 	bool by_blocks;	     /* it has blocks or lines, not call trees alone */
 } formats[] = {
-	{{"folded", OF_PROFILE " metric thread"}, export_folded, NULL, "-", true, false},
+	{{"folded", OF_PROFILE " metric thread transform"}, export_folded, NULL, "-", true, false},
 	{{"pprof", OF_PROFILE " metric thread"}, export_pprof, NULL, "profile.pb.gz", false, false},
 	{{"callgrind", OF_PROFILE " metric thread"}, export_callgrind, NULL, "callgrind.out.weir",
 		false, true},
@@ -121,7 +127,9 @@ static int export_profile(const struct export_format *format, struct export_argu
 		&profile, reader, &a->build, err);
 	if (rc == 0) {
 		source.profile = profile;
-		rc = write_output(&source, a->output, err);
+		rc = transforms_apply(a->transforms, profile, err);
+		if (rc == 0)
+			rc = write_output(&source, a->output, err);
 		if (rc == 0 && loss_is_real(&profile->loss)) {
 			loss_say(path, &profile->loss);
 			rc = STATUS_LOSSES;
@@ -179,8 +187,11 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		return STATUS_USAGE;
 	format = &formats[status];
+	if (a.transform && transforms_parse(&a.transforms, a.transform, &err) < 0)
+		return options_usage_error(command, "--transform: %s", err.text);
 	status = (format->write ? export_profile : export_steps)(
 		format, &a, argc > 1 ? argv[1] : "trace.weir", &err);
+	transforms_free(a.transforms);
 	return status < 0 ? command_fail(&err) : status;
 }
 

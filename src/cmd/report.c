@@ -10,13 +10,15 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
+#include "query/transform.h"
 #include "steps/read/steps.h"
 
 struct report_arguments {
 	struct report_options report;
 	struct build_options build;
 	struct open_trace_options open;
-	const char *filter, *from, *to;
+	const char *filter, *from, *to, *transform;
+	struct transforms *transforms; /* NULL: none */
 };
 
 #define AT(member) offsetof(struct report_arguments, member)
@@ -36,6 +38,9 @@ static const struct option_spec report_option_table[] = {
 	{0, "from", OPTION_TEXT, "T", "only from T after the start on (ns, or 1.5s, 20ms, 7us)",
 		AT(from)},
 	{0, "to", OPTION_TEXT, "T", "only before T after the start", AT(to)},
+	{0, "transform", OPTION_TEXT, "LIST",
+		"the tree without some of it: focus=F;fold=F;drop=F;merge-recursion",
+		AT(transform)},
 	OPEN_TRACE_OPTIONS(struct report_arguments, open),
 	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers", AT(report.human)},
 	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
@@ -94,11 +99,14 @@ static int check_arguments(const struct command *command, struct report_argument
 	const struct report_kind *kind, uint64_t given)
 {
 	const char *sort = a->report.query.sort;
+	struct err err = {0};
 
 	if (a->from && !option_parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
 	if (a->to && !option_parse_time(a->to, &a->build.to))
 		return options_usage_error(command, "--to: '%s' is not a time", a->to);
+	if (a->transform && transforms_parse(&a->transforms, a->transform, &err) < 0)
+		return options_usage_error(command, "--transform: %s", err.text);
 	if (sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
 	if (sort && !option_words_have(kind->columns, sort))
@@ -121,7 +129,8 @@ static int render(const struct report_kind *kind, const struct report *report, s
 	return STATUS_LOSSES;
 }
 
-static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
+static int render_profile(const struct report_kind *kind, struct report *report,
+	const struct transforms *transforms, struct err *err)
 {
 	struct profile *profile;
 	int rc = profile_build(&profile, report->reader, report->selection, err);
@@ -130,7 +139,9 @@ static int render_profile(const struct report_kind *kind, struct report *report,
 		return rc;
 	report->profile = profile;
 	report->loss = &profile->loss;
-	rc = render(kind, report, err);
+	rc = transforms_apply(transforms, profile, err);
+	if (rc >= 0)
+		rc = render(kind, report, err);
 	profile_free(profile);
 	return rc;
 }
@@ -165,7 +176,8 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	if (rc < 0)
 		return rc;
 	report.reader = reader;
-	rc = (kind->by_steps ? render_steps : render_profile)(kind, &report, err);
+	rc = kind->by_steps ? render_steps(kind, &report, err)
+			    : render_profile(kind, &report, a->transforms, err);
 	trace_reader_close(reader);
 	return rc;
 }
@@ -288,6 +300,7 @@ static int run(const struct command *command, int argc, char **argv)
 	status = open_and_render(&a, kind, argc > 0 ? argv[0] : "trace.weir", stdout, &err);
 	if (a.filter)
 		regfree(&filter);
+	transforms_free(a.transforms);
 	return status < 0 ? command_fail(&err) : status;
 }
 

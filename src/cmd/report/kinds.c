@@ -4,21 +4,22 @@
 
 #include "cmd/report/report.h"
 
-/* Options of all kinds; of those that show a profile; of those that walk steps. */
+/* Options of all kinds; of those that show a profile, and its tree alone; of those that walk steps. */
 #define OF_ALL	   "json color plain catalog thread from to "
 #define OF_PROFILE OF_ALL "metric cpu exe uncorrected "
+#define OF_TREE	   OF_PROFILE "transform "
 #define OF_STEPS   OF_ALL "filter limit at back "
 
 const struct report_kind report_kinds[REPORT_N_KINDS] = {
-	{"summary", OF_PROFILE "filter limit", NULL, summary_report, false, true},
-	{"flat", OF_PROFILE "filter limit sort human percent elapsed", QUERY_FUNCTION_COLUMNS,
+	{"summary", OF_TREE "filter limit", NULL, summary_report, false, true},
+	{"flat", OF_TREE "filter limit sort human percent elapsed", QUERY_FUNCTION_COLUMNS,
 		flat_report, false, false},
-	{"tree", OF_PROFILE "filter limit sort human percent elapsed", QUERY_NODE_COLUMNS,
+	{"tree", OF_TREE "filter limit sort human percent elapsed", QUERY_NODE_COLUMNS,
 		tree_report, false, false},
-	{"arcs", OF_PROFILE "filter limit sort human", QUERY_FUNCTION_COLUMNS, arcs_report, false,
+	{"arcs", OF_TREE "filter limit sort human", QUERY_FUNCTION_COLUMNS, arcs_report, false,
 		false},
 	{"samples", OF_PROFILE "filter limit", NULL, samples_report, false, false},
-	{"threads", OF_PROFILE "filter limit sort human", QUERY_THREAD_COLUMNS, threads_report,
+	{"threads", OF_TREE "filter limit sort human", QUERY_THREAD_COLUMNS, threads_report,
 		false, false},
 	{"modules", OF_PROFILE "filter limit", NULL, modules_report, false, false},
 	{"hooks", OF_PROFILE "filter limit sort", "function image method reason hits off",
