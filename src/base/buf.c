@@ -29,6 +29,15 @@ void buf_put(struct buf *b, const void *bytes, size_t n)
 	b->n += n;
 }
 
+void *buf_put_zeros(struct buf *b, size_t n)
+{
+	uint8_t *p = reserve(b, n + 1); /* some place even for none */
+
+	memset(p, 0, n);
+	b->n += n;
+	return p;
+}
+
 void buf_put_u8(struct buf *b, uint8_t v)
 {
 	*reserve(b, 1) = v;

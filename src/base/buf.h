@@ -23,6 +23,8 @@ static inline struct span buf_span(const struct buf *b)
 	return (struct span){b->p, b->n};
 }
 void buf_put(struct buf *b, const void *bytes, size_t n);
+/* n zero bytes, to be filled in until the next change. */
+void *buf_put_zeros(struct buf *b, size_t n);
 void buf_put_u8(struct buf *b, uint8_t v);
 void buf_put_u16(struct buf *b, uint16_t v);
 void buf_put_u32(struct buf *b, uint32_t v);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trees as arrays, depth first: the tree of a selection, and that of the callers of one function. A page
+ * draws boxes out of them without a tree of its own.
+ *
+ * Figures by events and by samples lie on one line here, as calltree_split_bases does it: a box is as wide
+ * as the boxes in it and its own part, and sampled boxes below an event lie within its own part. Exact
+ * figures of a node are those of reports: the page asks for them, or takes `cum` and `base`.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/order.h"
+#include "cmd/view/engine.h"
+#include "cmd/view/view_arrays.h"
+
+#define FLAG_EXACT     1
+#define FLAG_SAMPLED   2 /* no event entered it */
+#define FLAG_RECURSIVE 4
+#define FLAG_THREAD    8
+#define FLAG_CHAIN     16 /* the first sampled box below an event */
+
+enum order { ORDER_CUM, ORDER_NAME, ORDER_TIME };
+
+struct drawn_tree {
+	const struct calltree *t;
+	enum order order;
+	uint64_t *width;     /* by node: its part of the whole and those of all below it */
+	VEC(uint32_t) nodes; /* depth first */
+	VEC(uint32_t) pending;
+};
+
+static int compare_siblings(const void *a, const void *b, void *context)
+{
+	const struct drawn_tree *d = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int by = 0;
+
+	if (d->order == ORDER_NAME)
+		by = strcmp(calltree_get_routine(d->t, calltree_get(d->t, y)->routine)->name,
+			calltree_get_routine(d->t, calltree_get(d->t, x)->routine)->name);
+	else if (d->order == ORDER_CUM)
+		by = ORDER(d->width[x], d->width[y]);
+	return by ?: ORDER(y, x);
+}
+
+/* The first of them comes last, since the last is taken first. */
+static void push_siblings(struct drawn_tree *d, uint32_t first)
+{
+	size_t from = d->pending.n, n;
+
+	for (uint32_t id = first; id; id = calltree_get(d->t, id)->next_sibling)
+		vec_push(&d->pending, id);
+	n = d->pending.n - from;
+	if (n > 1)
+		qsort_r(d->pending.v + from, n, sizeof(uint32_t), compare_siblings, d);
+}
+
+static void drawn_tree_init(struct drawn_tree *d)
+{
+	d->width = calltree_split_bases(d->t);
+	for (size_t id = calltree_n_nodes(d->t); id-- > 1;)
+		d->width[calltree_get(d->t, (uint32_t)id)->parent] += d->width[id];
+	push_siblings(d, calltree_first_root(d->t));
+	while (d->pending.n) {
+		uint32_t id = d->pending.v[--d->pending.n];
+
+		vec_push(&d->nodes, id);
+		push_siblings(d, calltree_get(d->t, id)->first_child);
+	}
+}
+
+static void drawn_tree_release(struct drawn_tree *d)
+{
+	free(d->width);
+	vec_release(&d->nodes);
+	vec_release(&d->pending);
+}
+
+static uint8_t flags_of(const struct calltree *t, uint32_t id)
+{
+	const struct calltree_node *node = calltree_get(t, id);
+
+	return (uint8_t)((node->exact ? FLAG_EXACT : 0) | (node->sampled ? FLAG_SAMPLED : 0) |
+			 (node->rl > 1 ? FLAG_RECURSIVE : 0) | (node->parent ? 0 : FLAG_THREAD) |
+			 (calltree_begins_chain(t, id) ? FLAG_CHAIN : 0));
+}
+
+/* Where boxes begin and end: a box follows its elder siblings, from the beginning of its parent on. */
+static void put_places(struct drawn_tree *d, struct buf *out)
+{
+	size_t n = d->nodes.n;
+	double *left = view_array(out, "left", VIEW_F64, n);
+	double *next =
+		mem_calloc(calltree_n_nodes(d->t), sizeof(*next)); /* where a child may begin */
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = d->nodes.v[i], parent = calltree_get(d->t, id)->parent;
+
+		left[i] = next[id] = next[parent];
+		next[parent] += (double)d->width[id];
+	}
+	free(next);
+}
+
+static void put_ends(struct drawn_tree *d, struct buf *out)
+{
+	size_t n = d->nodes.n;
+	uint32_t *end = view_array(out, "end", VIEW_U32, n);
+	uint32_t *at =
+		mem_calloc(calltree_n_nodes(d->t), sizeof(*at)); /* by node: where it stands */
+
+	for (size_t i = 0; i < n; i++)
+		at[d->nodes.v[i]] = (uint32_t)i;
+	for (size_t i = n; i-- > 0;) {
+		uint32_t parent = calltree_get(d->t, d->nodes.v[i])->parent;
+
+		if (!end[i])
+			end[i] = (uint32_t)i + 1;
+		if (parent && end[i] > end[at[parent]])
+			end[at[parent]] = end[i];
+	}
+	free(at);
+}
+
+static void put_u32(struct drawn_tree *d, struct buf *out, const char *name, size_t offset)
+{
+	uint32_t *to = view_array(out, name, VIEW_U32, d->nodes.n);
+
+	for (size_t i = 0; i < d->nodes.n; i++)
+		memcpy(&to[i], (const char *)calltree_get(d->t, d->nodes.v[i]) + offset,
+			sizeof(*to));
+}
+
+static void put_f64(struct drawn_tree *d, struct buf *out, const char *name, size_t offset)
+{
+	double *to = view_array(out, name, VIEW_F64, d->nodes.n);
+
+	for (size_t i = 0; i < d->nodes.n; i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)calltree_get(d->t, d->nodes.v[i]) + offset,
+			sizeof(value));
+		to[i] = (double)value;
+	}
+}
+
+static void put_calls(struct drawn_tree *d, const struct profile *p, struct buf *out)
+{
+	bool has_calls = !p->counts.n_nodes || p->counts.has_calls;
+	double *to = view_array(out, "calls", VIEW_F64, d->nodes.n);
+
+	for (size_t i = 0; i < d->nodes.n; i++) {
+		const struct calltree_node *node = calltree_get(d->t, d->nodes.v[i]);
+
+		to[i] = node->sampled || !has_calls ? NAN : (double)node->calls;
+	}
+}
+
+static void put_arrays(
+	struct drawn_tree *d, const struct profile *p, uint32_t n_more, struct buf *out)
+{
+	size_t n = d->nodes.n;
+	double *width;
+	uint8_t *flags;
+
+	view_arrays_begin(out, n_more + 10);
+	memcpy(view_array(out, "node", VIEW_U32, n), d->nodes.v, n * sizeof(uint32_t));
+	put_u32(d, out, "routine", offsetof(struct calltree_node, routine));
+	put_u32(d, out, "depth", offsetof(struct calltree_node, level));
+	put_f64(d, out, "cum", offsetof(struct calltree_node, cum));
+	put_f64(d, out, "base", offsetof(struct calltree_node, base));
+	put_calls(d, p, out);
+	put_places(d, out);
+	width = view_array(out, "width", VIEW_F64, n);
+	for (size_t i = 0; i < n; i++)
+		width[i] = (double)d->width[d->nodes.v[i]];
+	put_ends(d, out);
+	flags = view_array(out, "flags", VIEW_U8, n);
+	for (size_t i = 0; i < n; i++)
+		flags[i] = flags_of(d->t, d->nodes.v[i]);
+}
+
+static int take_order(const struct question *q, enum order *order, struct err *err)
+{
+	const char *text = question_text(q, "order");
+
+	if (!text || !strcmp(text, "cum"))
+		*order = ORDER_CUM;
+	else if (!strcmp(text, "name"))
+		*order = ORDER_NAME;
+	else if (!strcmp(text, "time"))
+		*order = ORDER_TIME;
+	else
+		return err_set(err, ERR_FORMAT, "order: '%s' is none of cum, name, time", text);
+	return 0;
+}
+
+int view_answer_tree(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
+{
+	struct drawn_tree d = {0};
+	struct profile *p;
+
+	if (take_order(q, &d.order, err) < 0 || view_profile(e, q, &p, err) < 0)
+		return err->code;
+	d.t = p->tree;
+	drawn_tree_init(&d);
+	put_arrays(&d, p, 0, out);
+	drawn_tree_release(&d);
+	return 0;
+}
+
+/* ---- callers ---- */
+
+static bool is_exact(const struct calltree *t, uint32_t routine)
+{
+	const struct calltree_node *node;
+
+	for (uint32_t id = calltree_get_routine(t, routine)->first_instance; id;
+		id = node->next_instance) {
+		node = calltree_get(t, id);
+		if (node->exact)
+			return true;
+	}
+	return false;
+}
+
+/* The way from an outermost instance to its thread; what it used with all below it is at its end, so that
+ * each caller on the way has it as its cum, and its calls. */
+static void add_way(struct calltree *to, uint32_t at, const struct calltree *t, uint32_t id)
+{
+	struct calltree_node calls = *calltree_get(t, id), whole = calls;
+
+	calls.base = calls.sampled_base = calls.samples = 0;
+	whole.base = whole.cum;
+	whole.sampled_base = whole.sampled_cum;
+	whole.calls = whole.elapsed = whole.occurrences = 0;
+	calltree_add_figures(to, at, &calls, CALLTREE_SHARE_ALL);
+	for (id = whole.parent; id; id = calltree_get(t, id)->parent) {
+		const struct calltree_routine *r =
+			calltree_get_routine(t, calltree_get(t, id)->routine);
+
+		at = calltree_child(to, at, calltree_routine(to, r->name, r->image, r->kind));
+		calltree_add_figures(to, at, &calls, CALLTREE_SHARE_ALL);
+	}
+	calltree_add_figures(to, at, &whole, CALLTREE_SHARE_ALL);
+}
+
+static struct calltree *callers_of(const struct calltree *t, uint32_t routine)
+{
+	const struct calltree_routine *r = calltree_get_routine(t, routine);
+	struct calltree *to = calltree_new_like(t);
+	uint32_t root = calltree_root(to, r->name);
+	bool exact = is_exact(t, routine);
+	const struct calltree_node *node;
+
+	for (uint32_t id = r->first_instance; id; id = node->next_instance) {
+		node = calltree_get(t, id);
+		if (node->rl == 1 && node->exact == exact)
+			add_way(to, root, t, id);
+	}
+	calltree_finish(to);
+	return to;
+}
+
+/* Numbers of functions in it are its own, so it has their names, too. */
+int view_answer_callers(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
+{
+	struct drawn_tree d = {0};
+	struct calltree *t;
+	struct profile *p;
+	struct buf names = {0};
+	uint64_t routine = 0;
+
+	if (view_profile(e, q, &p, err) < 0 || question_u64(q, "routine", &routine, err) < 0)
+		return err->code;
+	if (!routine || routine >= calltree_n_routines(p->tree))
+		return err_set(err, ERR_NOT_FOUND, "routine: there is no function of that number");
+	d.t = t = callers_of(p->tree, (uint32_t)routine);
+	drawn_tree_init(&d);
+	put_arrays(&d, p, 1, out);
+	for (uint32_t r = 0; r < calltree_n_routines(t); r++)
+		buf_put_text(&names, calltree_get_routine(t, r)->name);
+	view_texts(out, "name", &names);
+	buf_release(&names);
+	drawn_tree_release(&d);
+	calltree_free(t);
+	return 0;
+}

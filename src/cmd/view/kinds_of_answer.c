@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What a page may ask for: the one visible list. */
+#include "cmd/view/engine.h"
+
+const struct view_kind view_kinds[] = {
+	{"meta", "", view_answer_meta},
+	{"report", "sort limit filter", view_answer_report},
+	{"names", "", view_answer_names},
+	{"tree", "order", view_answer_tree},
+	{"callers", "routine", view_answer_callers},
+	{"graph", "filter folded open root places names max", view_answer_graph},
+	{0},
+};

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions to a small trace, as a page asks them; the figures are by hand. */
+#define WORLD_TRACE "view-engine.weir"
+#include "profile_world.h"
+
+#include "cmd/view/engine.h"
+
+static struct view_engine *engine;
+static struct buf answer;
+
+/* main (base 3) calls a (base 5, twice) and b (base 2), which calls a (base 4). */
+static void begin_world(void)
+{
+	uint32_t own, f_main, f_a, f_b;
+	uint64_t t = 1000;
+
+	begin();
+	own = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f_main = named("main", FRAME_KIND_NATIVE);
+	f_a = named("a<b>&\"", FRAME_KIND_NATIVE);
+	f_b = named("b", FRAME_KIND_NATIVE);
+	enter(own, t, f_main, false);
+	enter(own, t += 1, f_a, false);
+	enter(own, t += 3, f_a, true);
+	enter(own, t, f_a, false);
+	enter(own, t += 2, f_a, true);
+	enter(own, t += 2, f_b, false);
+	enter(own, t += 1, f_a, false);
+	enter(own, t += 4, f_a, true);
+	enter(own, t += 1, f_b, true);
+	enter(own, t, f_main, true);
+	CHECK_EQ(trace_writer_close(w, &err), 0);
+	CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
+	engine = view_engine_new(reader, NULL);
+	reader = NULL;
+}
+
+static void end_world(void)
+{
+	view_engine_free(engine);
+	buf_release(&answer);
+	unlink(path);
+}
+
+static bool ask(const char *question)
+{
+	buf_reset(&answer);
+	err = (struct err){0};
+	return view_answer(engine, question, strlen(question), &answer, &err) == 0;
+}
+
+static bool answer_has(const char *text)
+{
+	return strstr(buf_text(&answer), text) != NULL;
+}
+
+static void refuse(const char *question, const char *why)
+{
+	CHECK(!ask(question));
+	CHECK_EQ(answer.n, 0);
+	if (!strstr(err.text, why))
+		CHECK_STR(err.text, why);
+}
+
+/* ---- arrays, read as the page does it ---- */
+
+static const void *array(const char *name, uint32_t bytes, size_t *n)
+{
+	size_t at = 8;
+	uint32_t n_arrays;
+
+	CHECK(answer.n >= 8 && !memcmp(answer.p, "WV01", 4));
+	memcpy(&n_arrays, answer.p + 4, 4);
+	for (uint32_t i = 0; i < n_arrays; i++) {
+		uint32_t head[2];
+		uint64_t length;
+		size_t data;
+
+		memcpy(head, answer.p + at, 8);
+		memcpy(&length, answer.p + at + 8, 8);
+		data = at + 16 + (head[0] + 7) / 8 * 8;
+		CHECK(at % 8 == 0 && data + length * head[1] <= answer.n);
+		if (head[0] == strlen(name) && !memcmp(answer.p + at + 16, name, head[0])) {
+			CHECK_EQ(head[1], bytes);
+			*n = length;
+			return answer.p + data;
+		}
+		at = (data + length * head[1] + 7) / 8 * 8;
+	}
+	CHECK_STR("no such array", name);
+	*n = 0;
+	return NULL;
+}
+
+static double f64(const char *name, size_t i)
+{
+	size_t n;
+	const double *v = array(name, 8, &n);
+
+	CHECK(i < n);
+	return v && i < n ? v[i] : -1;
+}
+
+static uint32_t u32(const char *name, size_t i)
+{
+	size_t n;
+	const uint32_t *v = array(name, 4, &n);
+
+	CHECK(i < n);
+	return v && i < n ? v[i] : 0;
+}
+
+static size_t length(const char *name, uint32_t bytes)
+{
+	size_t n;
+
+	array(name, bytes, &n);
+	return n;
+}
+
+/* ---- tests ---- */
+
+static void the_tree_is_arrays_depth_first(void)
+{
+	begin_world();
+	CHECK(ask("tree"));
+	/* thread, main, a, b, a: the dearer sibling first; b has 6 and a 5 */
+	CHECK_EQ(length("node", 4), 5);
+	CHECK_EQ(u32("depth", 0), 0);
+	CHECK_EQ(u32("depth", 2), 2);
+	CHECK_EQ(u32("depth", 3), 3);
+	CHECK_EQ(u32("depth", 4), 2);
+	CHECK_EQ(u32("end", 0), 5);
+	CHECK_EQ(u32("end", 2), 4);
+	CHECK_EQ(u32("end", 4), 5);
+	CHECK(f64("cum", 0) == 14 && f64("cum", 1) == 14 && f64("cum", 2) == 6 &&
+		f64("cum", 4) == 5);
+	CHECK(f64("base", 1) == 3 && f64("base", 2) == 2 && f64("base", 3) == 4);
+	CHECK(f64("calls", 4) == 2 && f64("calls", 3) == 1);
+	CHECK(f64("left", 1) == 0 && f64("left", 2) == 0 && f64("left", 3) == 0 &&
+		f64("left", 4) == 6);
+	CHECK(f64("width", 1) == 14 && f64("width", 4) == 5);
+	CHECK(ask("tree?order=time"));
+	CHECK(f64("cum", 2) == 5 && f64("cum", 3) == 6);
+	end_world();
+}
+
+static void callers_of_a_function_are_a_tree(void)
+{
+	size_t n;
+	const char *names;
+
+	begin_world();
+	CHECK(ask("names"));
+	names = array("name", 1, &n);
+	CHECK(names != NULL && n > 10);
+	CHECK(ask("report/arcs?filter=^a"));
+	CHECK(ask("tree?order=time"));
+	{
+		char question[60];
+
+		snprintf(question, sizeof(question), "callers?routine=%u", u32("routine", 2));
+		CHECK(ask(question));
+	}
+	/* a: 9 of 3 calls; by b 4 of 1, by main 5 of 2; behind these main and the thread */
+	CHECK(f64("cum", 0) == 9 && f64("calls", 0) == 3);
+	CHECK(f64("cum", 1) == 5 && f64("calls", 1) == 2);
+	CHECK_EQ(u32("depth", 1), 1);
+	CHECK(f64("cum", 2) == 5); /* its thread */
+	CHECK(f64("cum", 3) == 4 && f64("calls", 3) == 1);
+	CHECK_EQ(u32("depth", 3), 1);
+	CHECK(f64("cum", 4) == 4);
+	CHECK_EQ(u32("depth", 4), 2);
+	refuse("callers?routine=99", "there is no function of that number");
+	refuse("callers", "there is no function of that number");
+	end_world();
+}
+
+static void reports_are_those_of_the_command(void)
+{
+	begin_world();
+	CHECK(ask("report/flat?sort=base&limit=1"));
+	CHECK(answer_has("\"kind\":\"flat\"") || answer_has("\"kind\": \"flat\""));
+	CHECK(answer_has("a<b>&\\\""));
+	CHECK(!answer_has("\"name\": \"b\""));
+	CHECK(ask("report/loss") && ask("report/threads") && ask("report/modules"));
+	CHECK(ask("meta") && answer_has("\"total\": 14"));
+	end_world();
+}
+
+static void transforms_and_windows_are_part_of_a_question(void)
+{
+	begin_world();
+	CHECK(ask("tree?transform=fold%3Db"));
+	CHECK_EQ(length("node", 4), 3);
+	CHECK(f64("base", 1) == 5 && f64("cum", 2) == 9 && f64("calls", 2) == 3);
+	CHECK(ask("meta?transform=drop=b") && answer_has("\"total\": 8"));
+	CHECK(ask("meta?to=4") && answer_has("\"total\": 4"));
+	CHECK(ask("meta") && answer_has("\"total\": 14")); /* those before are others */
+	refuse("meta?transform=fold=c", "no function here is meant");
+	refuse("meta?metric=nothing", "nothing");
+	end_world();
+}
+
+static void the_graph_is_json(void)
+{
+	begin_world();
+	CHECK(ask("graph?filter=0&names=5"));
+	CHECK(answer_has("\"functions\": 3") && answer_has("\"hidden\": 0"));
+	CHECK(answer_has("\"name\": \"program\""));
+	CHECK(ask("graph?filter=auto&folded=2&open=1,3&root=1&places=1:5,2:7.5&max=2"));
+	refuse("graph?filter=201", "more than 200 tenths");
+	refuse("graph?folded=x", "'x' is not a list of numbers");
+	refuse("graph?folded=1.5", "no numbers of functions");
+	refuse("graph?places=1", "'1' is not a list of numbers");
+	end_world();
+}
+
+static void wrong_questions_are_refused(void)
+{
+	char *many = malloc(QUESTION_BYTES_MAX + 2);
+
+	begin_world();
+	refuse("", "is no kind of question");
+	refuse("nothing?x=1", "'nothing': is no kind of question");
+	refuse("tree?colour=1", "'colour' is not a key of tree");
+	refuse("report/summary", "'summary': is no kind of report here");
+	refuse("report/flat?sort=colour", "flat has no column 'colour'");
+	refuse("report/flat?limit=x", "limit: 'x' is not a number");
+	refuse("report/flat?filter=(", "'(': is not a regular expression");
+	refuse("tree?order=size", "'size' is none of cum, name, time");
+	refuse("tree?order=%zz", "wrong percent sign");
+	refuse("tree?order=%00", "wrong percent sign");
+	refuse("tree?order=%4", "wrong percent sign");
+	refuse("tree?order=cum&order=name", "has 'order' twice");
+	memset(many, 'a', QUESTION_BYTES_MAX + 1);
+	many[QUESTION_BYTES_MAX + 1] = '\0';
+	refuse(many, "more than 65536");
+	CHECK(ask("tree?order=cum&&order%20=") == false);
+	free(many);
+	end_world();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{"a tree is arrays, depth first", the_tree_is_arrays_depth_first},
+		{"callers are a tree that begins at the function",
+			callers_of_a_function_are_a_tree},
+		{"reports are the JSON of weir report", reports_are_those_of_the_command},
+		{"a question says its transforms and its window",
+			transforms_and_windows_are_part_of_a_question},
+		{"the call graph is JSON with places", the_graph_is_json},
+		{"wrong questions are refused with a sentence", wrong_questions_are_refused},
+	};
+
+	return run_tests(tests, sizeof(tests) / sizeof(*tests));
+}
