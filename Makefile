@@ -39,10 +39,10 @@ SAN_LD  := $(if $(SAN),$(TEST_LD)) $(if $(findstring address,$(SAN)),-no-pie)
 CFLAGS_ANY := -std=gnu17 $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc -MMD -MP $(CFLAGS)
 CFLAGS_ALL := $(OPT) $(if $(SAN),-g1,-g) $(CFLAGS_ANY) $(SANFLAGS)
 CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
-LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
+LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lmicrohttpd -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
-LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps,\
+LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps serve,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 # What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.
@@ -123,6 +123,10 @@ $(PLAIN)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_PLAIN) -c -o $@ $<
 endif
+
+# The page is in the program; whoever changes it runs web/build.
+$(BUILD)/src/cmd/view/page_files.o: CFLAGS_ALL += -DWEIR_WEB='"web/dist"'
+$(BUILD)/src/cmd/view/page_files.o: $(wildcard web/dist/*)
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))

@@ -7,6 +7,7 @@
 const struct command *const commands[] = {
 	&command_record,
 	&command_report,
+	&command_view,
 	&command_import,
 	&command_export,
 	&command_symbols,

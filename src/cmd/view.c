@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir view: a trace in a browser. The page and its answers come from here, over loopback; the address has
+ * a token, so that others on the machine do not see what is shown.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "cmd/open_trace.h"
+#include "cmd/view/engine.h"
+#include "cmd/view/page_files.h"
+#include "serve/http_server.h"
+
+struct view_arguments {
+	uint64_t port;
+	struct open_trace_options open;
+};
+
+#define AT(member) offsetof(struct view_arguments, member)
+static const struct option_spec view_options[] = {
+	{0, "port", OPTION_NUMBER, "N", "the port on 127.0.0.1 (any that is free)", AT(port)},
+	OPEN_TRACE_OPTIONS(struct view_arguments, open),
+	{0},
+};
+
+static unsigned status_of(const struct err *err)
+{
+	return err->code == ERR_NOT_FOUND			   ? 404
+	       : err->code == ERR_FORMAT || err->code == ERR_LIMIT ? 400
+								   : 500;
+}
+
+static void answer_question(struct view_engine *engine, const char *question, struct http_answer *a)
+{
+	struct err err = {0};
+
+	if (view_answer(engine, question, strlen(question), &a->body, &err) < 0) {
+		a->status = status_of(&err);
+		buf_reset(&a->body);
+		buf_printf(&a->body, "%s\n", err.text);
+		return;
+	}
+	a->type =
+		a->body.n && a->body.p[0] == '{' ? "application/json" : "application/octet-stream";
+}
+
+static void answer(void *ctx, const char *path, struct http_answer *a)
+{
+	const struct page_file *file;
+
+	if (!strncmp(path, "q/", 2)) {
+		answer_question(ctx, path + 2, a);
+		return;
+	}
+	file = page_file_find(*path ? path : "page.html");
+	if (file) {
+		a->type = file->type;
+		buf_put(&a->body, file->bytes.p, file->bytes.n);
+		return;
+	}
+	a->status = 404;
+	buf_put_cstr(&a->body, "There is no such page.\n");
+}
+
+/* From another machine the port has to be led here; ssh says where we are logged in. */
+static void say_address(const struct http_server *s, const char *trace)
+{
+	const char *ssh = getenv("SSH_CONNECTION");
+	char host[256] = "HOST";
+	unsigned port = http_server_port(s);
+
+	printf("weir: '%s' is shown at http://127.0.0.1:%u/%s/ (Ctrl-C ends it)\n", trace, port,
+		http_server_token(s));
+	if (ssh && gethostname(host, sizeof(host) - 1) == 0)
+		printf("weir: from your own machine: ssh -N -L %u:127.0.0.1:%u %s, then open the same address there\n",
+			port, port, host);
+	fflush(stdout);
+}
+
+static void wait_for_end(void)
+{
+	sigset_t ends;
+	int signal_n;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	while (sigwait(&ends, &signal_n) != 0)
+		;
+}
+
+/* Before the server's thread begins, so that it has none of them. */
+static void hold_signals(void)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int view(struct view_arguments *a, const char *path, struct err *err)
+{
+	struct trace_reader *reader;
+	struct view_engine *engine;
+	struct http_server *server;
+	int rc;
+
+	a->open.steps = OPEN_STEPS_TREES;
+	rc = open_trace(&reader, path, &a->open, err);
+	if (rc < 0)
+		return rc;
+	engine = view_engine_new(reader, NULL);
+	hold_signals();
+	rc = http_server_open(&server, (uint16_t)a->port, answer, engine, err);
+	if (rc == 0) {
+		say_address(server, path);
+		wait_for_end();
+		http_server_close(server);
+	}
+	view_engine_free(engine);
+	return rc;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct view_arguments a = {0};
+	struct err err = {0};
+	int status;
+
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
+	if (argc > 1)
+		return options_usage_error(command, "more than one trace");
+	if (a.port > UINT16_MAX)
+		return options_usage_error(command, "--port: must be at most %u", UINT16_MAX);
+	return view(&a, argc ? argv[0] : "trace.weir", &err) < 0 ? command_fail(&err) : STATUS_DONE;
+}
+
+const struct command command_view = {
+	.name = "view",
+	.synopsis = "[TRACE] [--port N]",
+	.summary = "shows a trace in a browser: flame graph, call graph, callers, ...",
+	.options = view_options,
+	.details =
+		"TRACE is trace.weir unless given. The page is served on 127.0.0.1 alone, at an address that\n"
+		"is printed; whoever has it sees the trace. Ctrl-C ends it.\n",
+	.run = run,
+};

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Answers with their types; each question is asked once and its answer kept while it is of use.
+import { type Arrays, f64, readArrays, texts, u32, u8 } from "./arrays";
+import { type Engine, type Keys, question } from "./engine";
+
+export interface Loss {
+  samples_lost: number;
+  events_lost: number;
+  records_lost: number;
+  records_unknown: number;
+  stacks: number;
+  stacks_complete: number;
+  frames: number;
+  frames_unresolved: number;
+  cpu_ns: number | null;
+  sampled_ns: number | null;
+  cut: boolean;
+  reasons: Record<string, number>;
+}
+
+export interface Meta {
+  version: string;
+  trace: string;
+  facts: Record<string, string>;
+  metrics: { name: string; unit: string }[];
+  metric: string;
+  unit: string;
+  time: boolean;
+  exact: boolean;
+  estimates: boolean;
+  total: number;
+  start: number;
+  end: number;
+  samples: number;
+  events: number;
+  functions: number;
+  nodes: number;
+  has: {
+    samples: boolean;
+    events: boolean;
+    calls: boolean;
+    counts: boolean;
+    steps: boolean;
+    hooks: boolean;
+    merged: boolean;
+    tree: boolean;
+  };
+  loss: Loss;
+}
+
+// A row of `weir report flat --json`; null: not measured.
+export interface FlatRow {
+  name: string;
+  image: string | null;
+  kind: string;
+  calls: number | null;
+  base: number | null;
+  cum: number | null;
+  cum2: number | null;
+  elapsed: number | null;
+  min: number | null;
+  max: number | null;
+  samples: number | null;
+  exact: boolean;
+  sampled_base: number | null;
+  sampled_cum: number | null;
+}
+export interface Report<Row> {
+  total: number;
+  metric: { name: string; unit: string };
+  rows: Row[];
+}
+
+export interface Tree {
+  n: number;
+  node: Uint32Array;
+  routine: Uint32Array;
+  depth: Uint32Array;
+  cum: Float64Array;
+  base: Float64Array;
+  calls: Float64Array;
+  left: Float64Array;
+  width: Float64Array;
+  end: Uint32Array;
+  flags: Uint8Array;
+  names?: string[]; // of callers: their numbers are their own
+}
+export const flagExact = 1;
+export const flagSampled = 2;
+export const flagRecursive = 4;
+export const flagThread = 8;
+export const flagChain = 16;
+
+export interface Names {
+  name: string[];
+  image: string[];
+  kind: Uint8Array;
+  flags: Uint8Array;
+}
+
+export interface GraphBox {
+  routine: number;
+  name: string;
+  image: string | null;
+  state: "leaf" | "folded" | "filtered" | "open";
+  calls: number | null;
+  base: number;
+  cum: number;
+  exact: boolean;
+  recursive: boolean;
+  callees: number;
+  shown: number;
+  layer: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+export type WidthRule = "none" | "linear" | "log" | "adaptive";
+export interface GraphArc {
+  from: number;
+  to: number;
+  calls: number | null;
+  cum: number;
+  share: number;
+  exact: boolean;
+  recursive: boolean;
+  back: boolean;
+  width: Record<WidthRule, number>;
+  points: number[];
+}
+export interface Graph {
+  filter: number;
+  functions: number;
+  hidden: number;
+  root: number;
+  whole: number;
+  total: number;
+  w: number;
+  h: number;
+  boxes: GraphBox[];
+  arcs: GraphArc[];
+}
+
+const keptAnswers = 32;
+
+export class Answers {
+  private readonly kept = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly engine: Engine) {}
+
+  private ask<T>(text: string, read: (bytes: ArrayBuffer) => T): Promise<T> {
+    const known = this.kept.get(text);
+    this.kept.delete(text);
+    const answer = (known as Promise<T> | undefined) ?? this.engine.ask(text).then(read);
+    this.kept.set(text, answer);
+    answer.catch(() => this.kept.delete(text));
+    for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= keptAnswers) break;
+      this.kept.delete(oldest);
+    }
+    return answer;
+  }
+
+  private json<T>(kind: string, keys: Keys): Promise<T> {
+    return this.ask(question(kind, keys), (bytes) => JSON.parse(new TextDecoder().decode(bytes)) as T);
+  }
+
+  meta(keys: Keys): Promise<Meta> {
+    return this.json("meta", keys);
+  }
+  report<Row>(kind: string, keys: Keys): Promise<Report<Row>> {
+    return this.json(`report/${kind}`, keys);
+  }
+  graph(keys: Keys): Promise<Graph> {
+    return this.json("graph", keys);
+  }
+  names(keys: Keys): Promise<Names> {
+    return this.ask(question("names", keys), (bytes) => {
+      const a = readArrays(bytes);
+      return { name: texts(a, "name"), image: texts(a, "image"), kind: u8(a, "kind"), flags: u8(a, "flags") };
+    });
+  }
+  tree(keys: Keys): Promise<Tree> {
+    return this.ask(question("tree", keys), (bytes) => treeOf(readArrays(bytes)));
+  }
+  callers(keys: Keys): Promise<Tree> {
+    return this.ask(question("callers", keys), (bytes) => {
+      const a = readArrays(bytes);
+      return { ...treeOf(a), names: texts(a, "name") };
+    });
+  }
+}
+
+function treeOf(a: Arrays): Tree {
+  const node = u32(a, "node");
+  return {
+    n: node.length,
+    node,
+    routine: u32(a, "routine"),
+    depth: u32(a, "depth"),
+    cum: f64(a, "cum"),
+    base: f64(a, "base"),
+    calls: f64(a, "calls"),
+    left: f64(a, "left"),
+    width: f64(a, "width"),
+    end: u32(a, "end"),
+    flags: u8(a, "flags"),
+  };
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// One function: its figures, who calls it and whom it calls, with the share that each is responsible for.
+import type { FlatRow, Meta } from "./answers";
+import { count, human, percent } from "./format";
+import { Actions } from "./functions";
+import { Bar, Empty, Sure } from "./parts";
+import { selection } from "./state";
+import { change, useAnswer, useAppState } from "./store";
+
+interface ArcRow {
+  name: string;
+  image: string | null;
+  recursive: boolean;
+  calls: number | null;
+  base: number | null;
+  cum: number | null;
+}
+interface Stanza {
+  name: string;
+  image: string | null;
+  self: { exact: boolean };
+  parents: ArcRow[];
+  children: ArcRow[];
+}
+
+const special = /[.*+?^${}()|[\]\\]/g;
+
+interface ArcsProps {
+  title: string;
+  rows: ArcRow[];
+  whole: number;
+  exact: boolean;
+  meta: Meta;
+}
+
+function Arcs({ title, rows, whole, exact, meta }: ArcsProps) {
+  const several = rows.length > 1;
+  return (
+    <section aria-label={title}>
+      <h3>
+        {title} <small>{rows.length}</small>
+      </h3>
+      {!rows.length && <p class="empty">{title === "Called by" ? "nobody: it begins a thread" : "no function that was seen"}</p>}
+      <ul class="arcs">
+        {rows.map((r) => (
+          <li key={`${r.name}${r.recursive}`}>
+            <button onClick={() => change({ selected: r.name })} title={r.image ?? ""}>
+              <Sure exact={exact} />
+              <span class="calls">{r.calls === null ? "" : `${count(r.calls)} ×`}</span>
+              <span class="share">{several && r.cum !== null && !r.recursive ? percent(r.cum, whole) : ""}</span>
+              <Bar part={r.cum ?? 0} whole={whole} exact={exact} />
+              <span class="time">{human(r.cum, meta.unit)}</span>
+              <span class="name">
+                {r.name}
+                {r.recursive ? " (recursive)" : ""}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function DetailPane({ meta }: { meta: Meta }) {
+  const state = useAppState();
+  const keys = selection(state);
+  const name = state.selected;
+  const filter = `^${name.replace(special, "\\$&")}$`;
+  const answer = useAnswer(`${JSON.stringify(keys)}${name}`, async (a) => {
+    if (!name) return undefined;
+    const [arcs, flat] = await Promise.all([
+      meta.has.tree ? a.report<Stanza>("arcs", { ...keys, filter }) : undefined,
+      a.report<FlatRow>("flat", { ...keys, filter }),
+    ]);
+    return { stanza: arcs?.rows.find((r) => r.name === name), self: flat.rows.find((r) => r.name === name) };
+  });
+  if (!name) return <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>;
+  if (answer.error) return <Empty>{answer.error}</Empty>;
+  const { self, stanza } = answer.value ?? {};
+  if (!self) return <Empty>{answer.isOld ? "…" : `'${name}' is not in this selection.`}</Empty>;
+  return (
+    <section class="detail" aria-label={`Detail of ${name}`}>
+      <h2>{name}</h2>
+      <p class="image">{self.image}</p>
+      <Actions name={name} />
+      <dl>
+        <dt>Self</dt>
+        <dd>
+          <Sure exact={self.exact} /> {percent(self.base ?? 0, meta.total)} · {human(self.base, meta.unit)}
+        </dd>
+        <dt>Self+descendants</dt>
+        <dd>
+          {self.cum === null ? "." : percent(self.cum, meta.total)} · {human(self.cum, meta.unit)}
+          {self.cum2 !== null && self.cum2 !== self.cum ? ` (${human(self.cum2, meta.unit)} with recursion)` : ""}
+        </dd>
+        <dt>Calls</dt>
+        <dd>{self.calls === null ? "not counted: it is known by samples" : count(self.calls)}</dd>
+        {self.min !== null && (
+          <>
+            <dt>One call</dt>
+            <dd>
+              {human(self.min, meta.unit)} to {human(self.max, meta.unit)}
+            </dd>
+          </>
+        )}
+        {meta.has.samples && (
+          <>
+            <dt>Samples</dt>
+            <dd>
+              {count(self.samples)}
+              {self.exact && self.sampled_cum !== null ? ` · ${human(self.sampled_cum, meta.unit)} by samples` : ""}
+            </dd>
+          </>
+        )}
+      </dl>
+      {stanza ? (
+        <>
+          <Arcs title="Called by" rows={stanza.parents} whole={self.cum ?? 0} exact={self.exact} meta={meta} />
+          <Arcs title="Calls" rows={stanza.children} whole={self.cum ?? 0} exact={self.exact} meta={meta} />
+        </>
+      ) : (
+        <p class="empty">Callers are not known: this metric is counted by function, not by call.</p>
+      )}
+    </section>
+  );
+}

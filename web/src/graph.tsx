@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+// The call graph: an overview with a box that is dragged, the part in it with names, and what chooses how
+// much of it is there. Layout and figures come from weir; places of boxes that stay are sent along.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Graph, GraphBox, Meta, WidthRule } from "./answers";
+import { Canvas } from "./canvas";
+import { count, human, percent } from "./format";
+import { boxAt, data, type Datum, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
+import { Actions } from "./functions";
+import { Empty, searchTest } from "./parts";
+import { selection } from "./state";
+import { change, hover, useAnswer, useAppState } from "./store";
+
+interface Asked {
+  filter: string; // "auto" or tenths of a percent
+  open: number[];
+  folded: number[];
+  root: number;
+  rule: WidthRule;
+  names: number;
+  left: Datum;
+  right: Datum;
+}
+
+const rules: WidthRule[] = ["none", "linear", "log", "adaptive"];
+
+function readAsked(text: string): Asked {
+  const keys = new URLSearchParams(text);
+  const list = (key: string): number[] => (keys.get(key) ?? "").split(",").filter(Boolean).map(Number);
+  return {
+    filter: keys.get("filter") ?? "auto",
+    open: list("open"),
+    folded: list("folded"),
+    root: Number(keys.get("root") ?? 0),
+    rule: (keys.get("rule") as WidthRule | null) ?? "log",
+    names: Number(keys.get("names") ?? 32),
+    left: (keys.get("left") as Datum | null) ?? "none",
+    right: (keys.get("right") as Datum | null) ?? "cum %",
+  };
+}
+
+function writeAsked(a: Asked): string {
+  const keys = new URLSearchParams();
+  if (a.filter !== "auto") keys.set("filter", a.filter);
+  if (a.open.length) keys.set("open", a.open.join());
+  if (a.folded.length) keys.set("folded", a.folded.join());
+  if (a.root) keys.set("root", String(a.root));
+  if (a.rule !== "log") keys.set("rule", a.rule);
+  if (a.names !== 32) keys.set("names", String(a.names));
+  if (a.left !== "none") keys.set("left", a.left);
+  if (a.right !== "cum %") keys.set("right", a.right);
+  return keys.toString();
+}
+
+// The slider has fine steps below 2 %: 0 to 20 are tenths, 21 to 38 are 3 % to 20 %.
+export function sliderToTenths(position: number): number {
+  return position <= 20 ? position : (position - 18) * 10;
+}
+export function tenthsToSlider(tenths: number): number {
+  return tenths <= 20 ? tenths : Math.round(tenths / 10) + 18;
+}
+
+// One step more or less of what a box shows.
+function step(a: Asked, box: GraphBox, by: 1 | -1): Asked {
+  const states = ["folded", "filtered", "open"];
+  const next = states[states.indexOf(box.state) + by];
+  if (!next) return a;
+  const without = (list: number[]): number[] => list.filter((r) => r !== box.routine);
+  return {
+    ...a,
+    folded: next === "folded" ? [...without(a.folded), box.routine] : without(a.folded),
+    open: next === "open" ? [...without(a.open), box.routine] : without(a.open),
+  };
+}
+
+type Places = Map<number, { x: number; y: number }>;
+
+function withPlaces(g: Graph, moved: Places): Graph {
+  if (!moved.size) return g;
+  const boxes = g.boxes.map((b) => ({ ...b, ...(moved.get(b.routine) ?? {}) }));
+  const arcs = g.arcs.map((a) => {
+    const [from, to] = [boxes[a.from]!, boxes[a.to]!];
+    if (!moved.has(from.routine) && !moved.has(to.routine)) return a;
+    const points = a.points.slice();
+    points[0] = from.x + (a.back ? 0 : from.w);
+    points[1] = from.y + from.h / 2;
+    points[points.length - 2] = to.x + (a.back ? to.w : 0);
+    points[points.length - 1] = to.y + to.h / 2;
+    return { ...a, points };
+  });
+  return { ...g, boxes, arcs };
+}
+
+function describe(g: Graph, box: GraphBox, meta: Meta): string {
+  const shares = `${percent(box.base, g.whole)} self, ${percent(box.cum, g.whole)} with descendants`;
+  const calls = box.calls === null ? "" : `  ·  ${count(box.calls)} calls`;
+  return `${box.name}  ·  ${shares}  ·  ${human(box.cum, meta.unit)}${calls}  ·  ${box.shown} of ${box.callees} callees shown`;
+}
+
+interface ControlsProps {
+  asked: Asked;
+  graph: Graph | undefined;
+  set: (a: Asked, silently?: boolean) => void;
+  isMoved: boolean;
+  redo: () => void;
+}
+
+function Controls({ asked, graph, set, isMoved, redo }: ControlsProps) {
+  const used = graph?.filter ?? 0;
+  const select = (label: string, value: string, values: string[], then: (v: string) => void) => (
+    <label>
+      {label}{" "}
+      <select value={value} onChange={(e) => then(e.currentTarget.value)}>
+        {values.map((v) => (
+          <option key={v}>{v}</option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <div class="controls">
+      <label title="functions with less self+descendants are folded into their callers">
+        Filter{" "}
+        <input type="range" min={0} max={38} value={tenthsToSlider(used)} aria-valuetext={`${used / 10} %`} onInput={(e) => set({ ...asked, filter: String(sliderToTenths(Number(e.currentTarget.value))) }, true)} />
+      </label>
+      <label>
+        <input
+          class="number"
+          type="number"
+          min={0}
+          max={20}
+          step={0.1}
+          value={used / 10}
+          aria-label="filter in percent"
+          onChange={(e) => set({ ...asked, filter: String(Math.min(200, Math.max(0, Math.round(Number(e.currentTarget.value) * 10)))) })}
+        />{" "}
+        %
+      </label>
+      <button disabled={asked.filter === "auto"} onClick={() => set({ ...asked, filter: "auto" })}>
+        30 functions
+      </button>
+      {select("Arcs", asked.rule, rules, (v) => set({ ...asked, rule: v as WidthRule }))}
+      {select("Left", asked.left, data, (v) => set({ ...asked, left: v as Datum }))}
+      {select("Right", asked.right, data, (v) => set({ ...asked, right: v as Datum }))}
+      <label>
+        Names{" "}
+        <input class="number" type="number" min={4} max={200} value={asked.names} onChange={(e) => set({ ...asked, names: Number(e.currentTarget.value) })} />
+      </label>
+      {isMoved && <button onClick={redo}>Redo layout</button>}
+      {asked.root !== 0 && <button onClick={() => set({ ...asked, root: 0 })}>Whole program as root</button>}
+      {graph && (
+        <span class="said" role="status">
+          {graph.boxes.length - 1} of {graph.functions} functions{graph.hidden ? `, ${graph.hidden} more do not fit` : ""}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export function GraphPane({ meta }: { meta: Meta }) {
+  const state = useAppState();
+  const keys = selection(state);
+  const asked = readAsked(state.graph);
+  const [moved, setMoved] = useState<Places>(new Map());
+  const [view, setView] = useState<GraphView>({ x: 0, y: 0, zoom: 1 });
+  const last = useRef<Graph | undefined>(undefined);
+  const size = useRef({ width: 0, height: 0 });
+  const drag = useRef<{ x: number; y: number; view: GraphView; box: number; isMoved: boolean } | undefined>(undefined);
+  const overview = useRef<GraphView | undefined>(undefined);
+  const selectionKey = JSON.stringify(keys);
+  const key = `${selectionKey}|${asked.filter}|${asked.open}|${asked.folded}|${asked.root}|${asked.names}`;
+  const answer = useAnswer(key, (a) =>
+    a.graph({
+      ...keys,
+      filter: asked.filter,
+      open: asked.open.join(),
+      folded: asked.folded.join(),
+      root: asked.root || undefined,
+      names: asked.names,
+      places: asked.open.length || asked.folded.length ? last.current?.boxes.map((b) => `${b.routine}:${b.y.toFixed(1)}`).join() : undefined,
+    }),
+  );
+  const set = (a: Asked, silently = false): void => change({ graph: writeAsked(a) }, silently);
+
+  useEffect(() => {
+    last.current = undefined;
+    setMoved(new Map());
+  }, [selectionKey, asked.filter]);
+  if (answer.value && !answer.isOld) last.current = answer.value;
+  const shown = answer.value && withPlaces(answer.value, moved);
+  const box = shown?.boxes.find((b) => b.name === state.selected);
+
+  useEffect(() => {
+    if (!box) return;
+    const { width, height } = size.current;
+    const [x, y] = [(box.x + box.w / 2 - view.x) * view.zoom, (box.y + box.h / 2 - view.y) * view.zoom];
+    if (x < 0 || y < 0 || x > width || y > height) setView({ ...view, x: box.x + box.w / 2 - width / 2 / view.zoom, y: box.y + box.h / 2 - height / 2 / view.zoom });
+  }, [state.selected, answer.value]);
+
+  if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there is no call graph. Choose another metric.</Empty>;
+  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (!shown) return <Empty>…</Empty>;
+  const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: searchTest(state.search) };
+
+  const neighbour = (direction: "in" | "out" | "up" | "down"): GraphBox | undefined => {
+    if (!box) return shown.boxes[0];
+    const i = shown.boxes.indexOf(box);
+    if (direction === "up" || direction === "down") {
+      const column = shown.boxes.filter((b) => b.layer === box.layer).sort((a, b) => a.y - b.y);
+      return column[column.indexOf(box) + (direction === "up" ? -1 : 1)];
+    }
+    const arcs = shown.arcs.filter((a) => (direction === "out" ? a.from === i : a.to === i)).sort((a, b) => b.cum - a.cum);
+    return arcs[0] && shown.boxes[direction === "out" ? arcs[0].to : arcs[0].from];
+  };
+  const onKeyDown = (e: KeyboardEvent): void => {
+    const go = (b: GraphBox | undefined): void => void (b && change({ selected: b.name }));
+    const steps: Record<string, () => void> = {
+      ArrowRight: () => go(neighbour("out")),
+      ArrowLeft: () => go(neighbour("in")),
+      ArrowUp: () => go(neighbour("up")),
+      ArrowDown: () => go(neighbour("down")),
+      Enter: () => box && set(step(asked, box, 1)),
+      Backspace: () => box && set(step(asked, box, -1)),
+      "+": () => setView({ ...view, zoom: Math.min(3, view.zoom * 1.25) }),
+      "-": () => setView({ ...view, zoom: Math.max(0.1, view.zoom / 1.25) }),
+    };
+    const now = steps[e.key];
+    if (!now) return;
+    e.preventDefault();
+    e.stopPropagation();
+    now();
+  };
+  return (
+    <section class="graph" aria-label="Call graph">
+      <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} redo={() => setMoved(new Map())} />
+      <div class="graph-panes">
+        <Canvas
+          class="overview"
+          label="Overview; drag the frame"
+          draw={(s) => {
+            overview.current = drawOverview(s, shown, view, size.current.width, size.current.height, state.selected);
+          }}
+          onPointerDown={(e, x, y) => {
+            (e.target as Element).setPointerCapture(e.pointerId);
+            moveFrame(x, y);
+          }}
+          onPointerMove={(e, x, y) => void (e.buttons && moveFrame(x, y))}
+        />
+        <Canvas
+          class="graph-canvas"
+          label={`Call graph of ${shown.boxes.length - 1} functions; arrow keys walk, Enter shows more callees, Backspace fewer`}
+          draw={(s) => drawGraph(s, shown, view, look)}
+          onSize={(width, height) => {
+            size.current = { width, height };
+          }}
+          onPointerDown={(e, x, y) => {
+            (e.target as Element).setPointerCapture(e.pointerId);
+            drag.current = { x, y, view, box: boxAt(shown, view, x, y), isMoved: false };
+          }}
+          onPointerMove={(_, x, y) => onMove(x, y)}
+          onPointerUp={(_, x, y) => onUp(x, y)}
+          onPointerLeave={() => hover("")}
+          onDoubleClick={(_, x, y) => {
+            const i = boxAt(shown, view, x, y);
+            if (i > 0) set({ ...asked, root: shown.boxes[i]!.routine });
+          }}
+          onWheel={(e, x, y) => {
+            e.preventDefault();
+            if (e.ctrlKey || e.metaKey) {
+              const zoom = Math.min(3, Math.max(0.1, view.zoom * Math.exp(-e.deltaY / 300)));
+              setView({ zoom, x: view.x + x / view.zoom - x / zoom, y: view.y + y / view.zoom - y / zoom });
+            } else setView({ ...view, x: view.x + e.deltaX / view.zoom, y: view.y + e.deltaY / view.zoom });
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
+      {box && (
+        <div class="under">
+          <b>{box.name}</b>
+          <button disabled={box.state === "folded" || box.state === "leaf"} onClick={() => set(step(asked, box, -1))}>
+            Collapse
+          </button>
+          <button disabled={box.state === "open" || box.state === "leaf"} onClick={() => set(step(asked, box, 1))}>
+            Show callees
+          </button>
+          {box.routine !== 0 && <button onClick={() => set({ ...asked, root: box.routine })}>Virtual root</button>}
+          {box.routine !== 0 && <Actions name={box.name} />}
+        </div>
+      )}
+    </section>
+  );
+
+  function moveFrame(x: number, y: number): void {
+    const o = overview.current;
+    if (!o) return;
+    setView({ ...view, x: o.x + x / o.zoom - size.current.width / 2 / view.zoom, y: o.y + y / o.zoom - size.current.height / 2 / view.zoom });
+  }
+  function onMove(x: number, y: number): void {
+    const d = drag.current;
+    if (!shown) return;
+    if (!d) {
+      const i = boxAt(shown, view, x, y);
+      hover(i < 0 ? "" : describe(shown, shown.boxes[i]!, meta));
+      return;
+    }
+    if (!d.isMoved && Math.abs(x - d.x) + Math.abs(y - d.y) < 4) return;
+    d.isMoved = true;
+    const [dx, dy] = [(x - d.x) / view.zoom, (y - d.y) / view.zoom];
+    const b = answer.value?.boxes[d.box];
+    if (b) setMoved(new Map(moved).set(b.routine, { x: (moved.get(b.routine)?.x ?? b.x) + dx, y: (moved.get(b.routine)?.y ?? b.y) + dy }));
+    else setView({ ...d.view, x: d.view.x - dx, y: d.view.y - dy });
+    if (b) Object.assign(d, { x, y });
+  }
+  function onUp(x: number, y: number): void {
+    const d = drag.current;
+    drag.current = undefined;
+    if (!d || d.isMoved || !shown) return;
+    const b = shown.boxes[boxAt(shown, view, x, y)];
+    if (!b) return;
+    const onArrow = b.state !== "leaf" && x > (b.x + b.w - 18 - view.x) * view.zoom;
+    if (onArrow) set(step(asked, b, b.state === "open" ? -1 : 1));
+    change({ selected: b.name });
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// The call graph as a picture: boxes with names, arcs as wide as the time that flows through them.
+import type { Graph, GraphArc, GraphBox, WidthRule } from "./answers";
+import type { Surface } from "./flame_draw";
+import { count, human, percent, shorten } from "./format";
+
+export type Datum = "none" | "self" | "self %" | "cum" | "cum %" | "calls";
+export const data: Datum[] = ["none", "self", "self %", "cum", "cum %", "calls"];
+
+export interface GraphLook {
+  rule: WidthRule;
+  nameChars: number;
+  left: Datum;
+  right: Datum;
+  unit: string;
+  selected: string;
+  matches: ((name: string) => boolean) | undefined;
+}
+
+export interface GraphView {
+  x: number; // of the picture's left upper corner, in the graph's own units
+  y: number;
+  zoom: number;
+}
+
+const charWidth = 6.7;
+
+export function datumText(box: GraphBox, datum: Datum, g: Graph, unit: string): string {
+  switch (datum) {
+    case "self":
+      return human(box.base, unit);
+    case "self %":
+      return percent(box.base, g.whole);
+    case "cum":
+      return human(box.cum, unit);
+    case "cum %":
+      return percent(box.cum, g.whole);
+    case "calls":
+      return count(box.calls);
+    default:
+      return "";
+  }
+}
+
+function line(s: Surface, points: number[], v: GraphView): void {
+  const px = (i: number): number => (points[i]! - v.x) * v.zoom;
+  const py = (i: number): number => (points[i + 1]! - v.y) * v.zoom;
+  s.c.beginPath();
+  s.c.moveTo(px(0), py(0));
+  for (let i = 2; i < points.length; i += 2) {
+    const middle = (px(i - 2) + px(i)) / 2;
+    s.c.bezierCurveTo(middle, py(i - 2), middle, py(i), px(i), py(i));
+  }
+  s.c.stroke();
+}
+
+function drawArc(s: Surface, g: Graph, arc: GraphArc, v: GraphView, look: GraphLook): void {
+  const from = g.boxes[arc.from]!;
+  const to = g.boxes[arc.to]!;
+  const isNear = look.selected !== "" && (from.name === look.selected || to.name === look.selected);
+  s.c.strokeStyle = isNear ? s.colours.accent : s.colours.line;
+  s.c.lineWidth = Math.max(0.5, arc.width[look.rule] * Math.min(1, v.zoom));
+  s.c.setLineDash(arc.exact ? [] : [6, 3]);
+  s.c.globalAlpha = arc.back ? 0.6 : 1;
+  line(s, arc.points, v);
+  s.c.setLineDash([]);
+  s.c.globalAlpha = 1;
+}
+
+// None shown: filled; those over the filter: half; all: open. A leaf has none.
+function drawArrow(s: Surface, box: GraphBox, x: number, y: number, h: number): void {
+  if (box.state === "leaf") return;
+  const r = Math.min(6, h / 3);
+  s.c.strokeStyle = s.c.fillStyle = s.colours.text;
+  s.c.lineWidth = 1.2;
+  s.c.beginPath();
+  s.c.moveTo(x, y - r);
+  s.c.lineTo(x + r * 1.4, y);
+  s.c.lineTo(x, y + r);
+  s.c.closePath();
+  s.c.stroke();
+  if (box.state === "folded") s.c.fill();
+  if (box.state === "filtered") {
+    s.c.beginPath();
+    s.c.moveTo(x, y);
+    s.c.lineTo(x + r * 1.4, y);
+    s.c.lineTo(x, y + r);
+    s.c.closePath();
+    s.c.fill();
+  }
+}
+
+function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphLook): void {
+  const x = (box.x - v.x) * v.zoom;
+  const y = (box.y - v.y) * v.zoom;
+  const [w, h] = [box.w * v.zoom, box.h * v.zoom];
+  if (x > s.width || y > s.height || x + w < 0 || y + h < 0) return;
+  const isSelected = box.name === look.selected;
+  const isMatch = look.matches?.(box.name);
+  s.c.fillStyle = isMatch ? s.colours.match : s.colours.fill(box.image ?? "", box.routine ? 1 : 0);
+  s.c.fillRect(x, y, w, h);
+  if (!box.exact && s.colours.hatch) {
+    s.c.fillStyle = s.colours.hatch;
+    s.c.fillRect(x, y, w, h);
+  }
+  s.c.strokeStyle = isSelected ? s.colours.accent : s.colours.line;
+  s.c.lineWidth = isSelected ? 3 : 1;
+  s.c.strokeRect(x, y, w, h);
+  if (box.recursive) {
+    s.c.strokeStyle = s.colours.text;
+    s.c.lineWidth = 1.5;
+    s.c.beginPath();
+    s.c.arc(x + w / 2, y, Math.min(14, w / 4) * Math.min(1, v.zoom), Math.PI, 0);
+    s.c.stroke();
+  }
+  drawArrow(s, box, x + w - 12 * v.zoom, y + h / 2, h);
+  if (v.zoom < 0.5) return;
+  s.c.fillStyle = s.colours.text;
+  s.c.font = `${Math.round(12 * Math.min(v.zoom, 1.4))}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
+  s.c.fillText(shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth))), x + 6 * v.zoom, y + h / 2 + 4);
+  s.c.fillStyle = s.colours.faint;
+  s.c.font = "11px system-ui, sans-serif";
+  const left = datumText(box, look.left, g, look.unit);
+  const right = datumText(box, look.right, g, look.unit);
+  if (left) s.c.fillText(left, x - s.c.measureText(left).width - 4, y + h / 2 - 6);
+  if (right) s.c.fillText(right, x + w + 4, y + h / 2 - 6);
+}
+
+export function drawGraph(s: Surface, g: Graph, v: GraphView, look: GraphLook): void {
+  s.c.fillStyle = s.colours.background;
+  s.c.fillRect(0, 0, s.width, s.height);
+  for (const arc of g.arcs) drawArc(s, g, arc, v, look);
+  for (const box of g.boxes) drawBox(s, g, box, v, look);
+}
+
+// A skeleton of all, with the part that the other pane shows, and the neighbours of the selected one.
+export function drawOverview(s: Surface, g: Graph, seen: GraphView, seenWidth: number, seenHeight: number, selected: string): GraphView {
+  const zoom = Math.min((s.width - 8) / Math.max(g.w, 1), (s.height - 8) / Math.max(g.h, 1), 1);
+  const v = { x: -4 / zoom, y: -4 / zoom, zoom };
+  const near = new Set<number>();
+  s.c.fillStyle = s.colours.background;
+  s.c.fillRect(0, 0, s.width, s.height);
+  for (const arc of g.arcs) {
+    const isNear = selected !== "" && (g.boxes[arc.from]!.name === selected || g.boxes[arc.to]!.name === selected);
+    if (isNear) near.add(arc.from).add(arc.to);
+    s.c.strokeStyle = isNear ? s.colours.accent : s.colours.line;
+    s.c.lineWidth = isNear ? 1.5 : 0.5;
+    line(s, arc.points, v);
+  }
+  g.boxes.forEach((box, i) => {
+    s.c.fillStyle = box.name === selected ? s.colours.accent : near.has(i) ? s.colours.match : s.colours.faint;
+    s.c.fillRect((box.x - v.x) * zoom, (box.y - v.y) * zoom, Math.max(2, box.w * zoom), Math.max(2, box.h * zoom));
+  });
+  s.c.strokeStyle = s.colours.accent;
+  s.c.lineWidth = 2;
+  s.c.strokeRect((seen.x - v.x) * zoom, (seen.y - v.y) * zoom, (seenWidth / seen.zoom) * zoom, (seenHeight / seen.zoom) * zoom);
+  return v;
+}
+
+export function boxAt(g: Graph, v: GraphView, x: number, y: number): number {
+  const [gx, gy] = [v.x + x / v.zoom, v.y + y / v.zoom];
+  return g.boxes.findIndex((b) => gx >= b.x && gx <= b.x + b.w && gy >= b.y && gy <= b.y + b.h);
+}

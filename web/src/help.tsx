@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// All keys, on '?'.
+import { useEffect, useRef } from "preact/hooks";
+
+export const helpKeys: [string, string][] = [
+  ["?", "this help; Escape closes it"],
+  ["1 … 9", "the panes, in the order of their tabs"],
+  ["/", "search functions in all panes; /…/ is a regular expression"],
+  ["arrow keys", "walk in the pane that has the focus"],
+  ["Enter", "flame graph: zoom into the box; call graph: show more callees"],
+  ["Backspace", "call graph: show fewer callees"],
+  ["Escape", "flame graph: show all; search: end it"],
+  ["+  -", "zoom (also Ctrl and the wheel)"],
+  ["f  o  d", "focus, fold, drop the selected function"],
+  ["r", "merge recursion"],
+  ["u", "take the last transform back (so does the browser's back)"],
+  ["m", "the next metric"],
+  ["t", "dark or light"],
+  ["s", "save the picture of this pane as PNG"],
+  ["c", "copy the selected function's name"],
+];
+
+export function Help({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="help" onClose={close} aria-label="Keys">
+      <h2>Keys</h2>
+      <table>
+        <tbody>
+          {helpKeys.map(([keys, does]) => (
+            <tr key={keys}>
+              <th scope="row">
+                <kbd>{keys}</kbd>
+              </th>
+              <td>{does}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>
+        Solid bars and boxes were measured by events and are exact; hatched ones are estimates by samples. Figures are those of <code>weir report --json</code>.
+      </p>
+      <button onClick={() => dialog.current?.close()}>Close</button>
+    </dialog>
+  );
+}

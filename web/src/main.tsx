@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// The page: what is asked about at the top, what was lost below it, functions at the left, a pane, the
+// detail at the right, and what is under the pointer at the bottom.
+import { render, type RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Meta } from "./answers";
+import { CallersPane } from "./callers";
+import { DetailPane } from "./detail";
+import { FlamePane } from "./flame";
+import { human } from "./format";
+import { FunctionsPane } from "./functions";
+import { GraphPane } from "./graph";
+import { Help } from "./help";
+import { ListPane } from "./lists";
+import "./page.css";
+import { Empty } from "./parts";
+import { selection, transformOf } from "./state";
+import { change, current, useAnswer, useAppState, useHover } from "./store";
+import { Strip } from "./strip";
+
+const panes: [id: string, name: string][] = [
+  ["flame", "Flame graph"],
+  ["graph", "Call graph"],
+  ["callers", "Bottom-up"],
+  ["threads", "Threads"],
+  ["modules", "Modules"],
+  ["hooks", "Hooks"],
+];
+
+function Pane({ meta }: { meta: Meta }) {
+  const state = useAppState();
+  switch (state.pane) {
+    case "graph":
+      return <GraphPane meta={meta} />;
+    case "callers":
+      return <CallersPane meta={meta} />;
+    case "threads":
+    case "modules":
+    case "hooks":
+      return <ListPane which={state.pane} meta={meta} />;
+    default:
+      return <FlamePane meta={meta} />;
+  }
+}
+
+function HoverStrip() {
+  const text = useHover();
+  return (
+    <footer class="hover" aria-live="off">
+      {text || "Point at something to read it here; ? shows the keys."}
+    </footer>
+  );
+}
+
+function toggleTheme(): void {
+  const root = document.documentElement;
+  const isDark = getComputedStyle(root).getPropertyValue("--is-dark").trim() === "1";
+  root.dataset.theme = isDark ? "light" : "dark";
+  dispatchEvent(new Event("weir-theme"));
+}
+
+function savePicture(): void {
+  const canvas = document.querySelector<HTMLCanvasElement>("main canvas:not(.overview)");
+  if (!canvas) return;
+  const link = document.createElement("a");
+  link.href = canvas.toDataURL("image/png");
+  link.download = "weir.png";
+  link.click();
+}
+
+function Transforms() {
+  const state = useAppState();
+  if (!state.transforms.length) return null;
+  return (
+    <nav class="transforms" aria-label="Transforms">
+      <button onClick={() => change({ transforms: [] })}>All</button>
+      {state.transforms.map((t, i) => (
+        <span key={i}>
+          {" › "}
+          <button title="back to here" onClick={() => change({ transforms: state.transforms.slice(0, i + 1) })}>
+            {t}
+          </button>
+          <button aria-label={`take ${t} away`} onClick={() => change({ transforms: state.transforms.filter((_, k) => k !== i) })}>
+            ×
+          </button>
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInputElement | null>; showHelp: () => void }) {
+  const state = useAppState();
+  const command = meta.facts.command ?? meta.facts.pids ?? meta.trace;
+  return (
+    <header class="top">
+      <h1 title={command}>{command}</h1>
+      <span class="facts">
+        {human(meta.total, meta.unit)} {meta.time ? "" : meta.metric}
+        {meta.facts.wall_ns ? ` in ${human(Number(meta.facts.wall_ns), "ns")}` : ""}
+      </span>
+      <label>
+        Metric{" "}
+        <select value={meta.metric} onChange={(e) => change({ metric: e.currentTarget.value })}>
+          {[...new Set([meta.metric, ...meta.metrics.map((m) => m.name)])].map((m) => (
+            <option key={m}>{m}</option>
+          ))}
+        </select>
+      </label>
+      {state.thread && (
+        <span class="chip">
+          Thread {state.thread}{" "}
+          <button aria-label="all threads" onClick={() => change({ thread: "" })}>
+            ×
+          </button>
+        </span>
+      )}
+      {(state.from || state.to) && (
+        <span class="chip">
+          {human(Number(state.from || 0), "ns")} to {state.to ? human(Number(state.to), "ns") : "the end"}{" "}
+          <button aria-label="all of the time" onClick={() => change({ from: "", to: "" })}>
+            ×
+          </button>
+        </span>
+      )}
+      <input
+        ref={search}
+        type="search"
+        placeholder="Search functions  ( / )"
+        aria-label="Search functions"
+        value={state.search}
+        onInput={(e) => change({ search: e.currentTarget.value }, true)}
+        onKeyDown={(e) => {
+          if (e.key === "Escape") change({ search: "" });
+          e.stopPropagation();
+        }}
+      />
+      <button onClick={toggleTheme} aria-label="dark or light">
+        ◐
+      </button>
+      <button onClick={showHelp} aria-label="keys">
+        ?
+      </button>
+    </header>
+  );
+}
+
+function usePageKeys(meta: Meta | undefined, search: RefObject<HTMLInputElement | null>, showHelp: () => void): void {
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent): void => {
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement) return;
+      const state = current();
+      const add = (kind: string) => () => {
+        if (state.selected) change({ transforms: [...state.transforms, transformOf(kind, state.selected)] });
+      };
+      const keys: Record<string, () => void> = {
+        "?": showHelp,
+        "/": () => search.current?.focus(),
+        f: add("focus"),
+        o: add("fold"),
+        d: add("drop"),
+        r: () => change({ transforms: [...state.transforms, "merge-recursion"] }),
+        u: () => change({ transforms: state.transforms.slice(0, -1) }),
+        t: toggleTheme,
+        s: savePicture,
+        c: () => void navigator.clipboard?.writeText(state.selected),
+        m: () => {
+          const names = meta?.metrics.map((m) => m.name) ?? [];
+          if (names.length) change({ metric: names[(names.indexOf(meta!.metric) + 1) % names.length]! });
+        },
+      };
+      const pane = panes[Number(e.key) - 1];
+      if (pane) change({ pane: pane[0] });
+      else if (keys[e.key]) keys[e.key]!();
+      else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+}
+
+function Page() {
+  const state = useAppState();
+  const [isHelp, setHelp] = useState(false);
+  const search = useRef<HTMLInputElement>(null);
+  const keys = selection(state);
+  const answer = useAnswer(JSON.stringify(keys), (a) => a.meta(keys));
+  const meta = answer.value;
+  const last = useRef<Meta | undefined>(undefined);
+  if (meta) last.current = meta;
+  usePageKeys(meta, search, () => setHelp(true));
+
+  useEffect(() => {
+    if (meta) document.title = `weir: ${meta.facts.command ?? meta.trace}`;
+  }, [meta]);
+  if (answer.error)
+    return (
+      <main class="failed">
+        <Empty>{answer.error}</Empty>
+        {state.transforms.length > 0 && <button onClick={() => change({ transforms: state.transforms.slice(0, -1) })}>Take the last transform back</button>}
+        {location.hash.length > 1 && <button onClick={() => change({ transforms: [], metric: "", thread: "", from: "", to: "" })}>Show all</button>}
+      </main>
+    );
+  if (!meta && !last.current) return <Empty>…</Empty>;
+  const shown = meta ?? last.current!;
+  return (
+    <>
+      <Top meta={shown} search={search} showHelp={() => setHelp(true)} />
+      <Strip meta={shown} />
+      <Transforms />
+      <main>
+        <FunctionsPane meta={shown} />
+        <section class="pane">
+          <div class="tabs" role="tablist">
+            {panes.map(([id, name], i) => (
+              <button key={id} role="tab" aria-selected={state.pane === id} title={`key ${i + 1}`} onClick={() => change({ pane: id })}>
+                {name}
+              </button>
+            ))}
+          </div>
+          <div class="pane-body" role="tabpanel" aria-label={state.pane}>
+            <Pane meta={shown} />
+          </div>
+        </section>
+        <aside>
+          <DetailPane meta={shown} />
+        </aside>
+      </main>
+      <HoverStrip />
+      {isHelp && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+render(<Page />, document.getElementById("page")!);

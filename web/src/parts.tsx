@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What several panes are made of.
+import type { ComponentChildren } from "preact";
+
+// A pane that has nothing to show says why, and what to do.
+export function Empty({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="empty" role="status">
+      {children}
+    </p>
+  );
+}
+
+// By routine, whether a name is meant by a search: a text in it, or /regex/. Undefined: nothing is searched.
+export function matcher(search: string, names: string[]): Uint8Array | undefined {
+  const test = searchTest(search);
+  if (!test) return undefined;
+  const matches = new Uint8Array(names.length);
+  for (let i = 0; i < names.length; i++) if (test(names[i]!)) matches[i] = 1;
+  return matches;
+}
+
+export function searchTest(search: string): ((name: string) => boolean) | undefined {
+  if (!search) return undefined;
+  const regex = /^\/(.+)\/$/.exec(search);
+  if (regex) {
+    try {
+      const expression = new RegExp(regex[1]!);
+      return (name) => expression.test(name);
+    } catch {
+      return () => false; // not yet typed to its end
+    }
+  }
+  const text = search.toLowerCase();
+  return (name) => name.toLowerCase().includes(text);
+}
+
+// Exact figures are solid, estimates hatched, everywhere.
+export function Sure({ exact }: { exact: boolean }) {
+  return (
+    <span class={exact ? "sure exact" : "sure estimate"} title={exact ? "measured by events" : "estimated by samples"} role="img" aria-label={exact ? "exact" : "estimated"} />
+  );
+}
+
+export function Bar({ part, whole, exact }: { part: number; whole: number; exact: boolean }) {
+  const width = whole > 0 ? Math.min(100, (100 * part) / whole) : 0;
+  return (
+    <span class="bar" aria-hidden="true">
+      <span class={exact ? "exact" : "estimate"} style={{ width: `${width}%` }} />
+    </span>
+  );
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What the page shows is said by the part of its address behind '#': every change is a step that the
+// browser's own back and forward undo and redo, and an address can be sent to somebody.
+import type { Keys } from "./engine";
+
+export interface State {
+  pane: string; // which one is shown beside the functions
+  metric: string; // "" = the trace's first
+  thread: string;
+  from: string; // ns since the start, or ""
+  to: string;
+  transforms: string[];
+  selected: string; // name of a function, or ""
+  search: string;
+  graph: string; // what the call graph was asked for, as its keys
+  order: string; // of siblings
+}
+
+const none: State = {
+  pane: "flame",
+  metric: "",
+  thread: "",
+  from: "",
+  to: "",
+  transforms: [],
+  selected: "",
+  search: "",
+  graph: "",
+  order: "",
+};
+
+export function readState(hash: string): State {
+  const keys = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = (key: keyof State): string => keys.get(key) ?? (none[key] as string);
+  return {
+    pane: text("pane"),
+    metric: text("metric"),
+    thread: text("thread"),
+    from: text("from"),
+    to: text("to"),
+    transforms: splitTransforms(keys.get("transforms") ?? ""),
+    selected: text("selected"),
+    search: text("search"),
+    graph: text("graph"),
+    order: text("order"),
+  };
+}
+
+export function writeState(state: State): string {
+  const keys = new URLSearchParams();
+  for (const key of Object.keys(none) as (keyof State)[]) {
+    const value = state[key];
+    const text = Array.isArray(value) ? value.join(";") : value;
+    if (text !== (Array.isArray(none[key]) ? "" : none[key])) keys.set(key, text);
+  }
+  return `#${keys.toString()}`;
+}
+
+// The keys of a question that say which profile it is about.
+export function selection(state: State): Keys {
+  return {
+    metric: state.metric,
+    thread: state.thread,
+    from: state.from,
+    to: state.to,
+    transform: state.transforms.join(";"),
+  };
+}
+
+// As weir splits them: a ';' in an expression between slashes is not between two transforms.
+export function splitTransforms(list: string): string[] {
+  const parts: string[] = [];
+  let rest = list;
+  while (rest) {
+    const regex = /^[a-z-]+=\/(.*?)\/(?=;|$)/.exec(rest);
+    const end = regex ? regex[0].length : rest.indexOf(";") < 0 ? rest.length : rest.indexOf(";");
+    if (end) parts.push(rest.slice(0, end));
+    rest = rest.slice(end + 1);
+  }
+  return parts;
+}
+
+// A transform of one function by its whole name; a name that would be taken apart becomes an expression.
+export function transformOf(kind: string, name: string): string {
+  const isPlain = !/[;]/.test(name) && !name.startsWith("/");
+  const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return isPlain ? `${kind}=${name}` : `${kind}=/^${escaped}$/`;
+}
