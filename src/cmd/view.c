@@ -13,6 +13,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
+#include "cmd/view/answer_source.h"
 #include "cmd/view/engine.h"
 #include "cmd/view/page_files.h"
 #include "serve/http_server.h"
@@ -111,16 +112,18 @@ static void hold_signals(void)
 
 static int view(struct view_arguments *a, const char *path, struct err *err)
 {
+	struct view_sources sources = {.exe = a->open.counts.exe};
+	struct view_more more = {&sources, view_answer_source};
 	struct trace_reader *reader;
 	struct view_engine *engine;
 	struct http_server *server;
 	int rc;
 
-	a->open.steps = OPEN_STEPS_TREES;
+	a->open.steps = OPEN_STEPS_COUNTS;
 	rc = open_trace(&reader, path, &a->open, err);
 	if (rc < 0)
 		return rc;
-	engine = view_engine_new(reader, NULL);
+	sources.engine = engine = view_engine_new(reader, &more);
 	hold_signals();
 	rc = http_server_open(&server, (uint16_t)a->port, answer, engine, err);
 	if (rc == 0) {

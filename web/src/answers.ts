@@ -172,6 +172,9 @@ export class Answers {
   report<Row>(kind: string, keys: Keys): Promise<Report<Row>> {
     return this.json(`report/${kind}`, keys);
   }
+  source<Source>(keys: Keys): Promise<Source> {
+    return this.json("source", keys);
+  }
   graph(keys: Keys): Promise<Graph> {
     return this.json("graph", keys);
   }

@@ -16,12 +16,14 @@ import "./page.css";
 import { Empty } from "./parts";
 import { selection, transformOf } from "./state";
 import { change, current, useAnswer, useAppState, useHover } from "./store";
+import { SourcePane } from "./source";
 import { Strip } from "./strip";
 
 const panes: [id: string, name: string][] = [
   ["flame", "Flame graph"],
   ["graph", "Call graph"],
   ["callers", "Bottom-up"],
+  ["source", "Source"],
   ["threads", "Threads"],
   ["modules", "Modules"],
   ["hooks", "Hooks"],
@@ -34,6 +36,8 @@ function Pane({ meta }: { meta: Meta }) {
       return <GraphPane meta={meta} />;
     case "callers":
       return <CallersPane meta={meta} />;
+    case "source":
+      return <SourcePane meta={meta} />;
     case "threads":
     case "modules":
     case "hooks":
