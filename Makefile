@@ -216,4 +216,6 @@ install: all
 clean:
 	rm -rf build build-san build-tsan build-fuzz
 
+include web/engine.mk
+
 -include $(shell find $(sort $(BUILD) $(PLAIN)) -name '*.d' 2>/dev/null)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The SSE 4.2 instruction where the CPU has it, else bit by bit (old machines, and the test that
- * compares). */
+/* The SSE 4.2 instruction where the CPU has it, else bit by bit (old machines, the page's engine, and the
+ * test that compares). */
 #include "base/crc32c.h"
 
-#include <nmmintrin.h>
+#include <stdbool.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <nmmintrin.h>
+#endif
 
 #define POLYNOMIAL_REFLECTED 0x82f63b78u
 
@@ -18,6 +21,7 @@ static uint32_t by_bits(uint32_t crc, const uint8_t *p, size_t n)
 	return crc;
 }
 
+#ifdef __x86_64__
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(
 	uint32_t crc32, const uint8_t *p, size_t n)
 {
@@ -33,9 +37,22 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(
 	return (uint32_t)crc;
 }
 
+static bool has_instruction(void)
+{
+	return __builtin_cpu_supports("sse4.2");
+}
+#else
+#define by_instruction by_bits
+
+static bool has_instruction(void)
+{
+	return false;
+}
+#endif
+
 uint32_t crc32c(uint32_t crc, const void *p, size_t n)
 {
 	crc = ~crc;
-	crc = __builtin_cpu_supports("sse4.2") ? by_instruction(crc, p, n) : by_bits(crc, p, n);
+	crc = has_instruction() ? by_instruction(crc, p, n) : by_bits(crc, p, n);
 	return ~crc;
 }

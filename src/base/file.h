@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path_name.h"
 #include "base/span.h"
 
 struct file_map {
@@ -31,16 +32,6 @@ int file_read(struct buf *to, const char *path, size_t max, struct err *err);
 /* The file gets these bytes and this mode, all at once: whoever opens it sees the old contents or the
  * new ones. A link is followed; a device or pipe is written through. */
 int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err);
-
-/* The part of a path behind its last slash; the path itself when nothing is there. */
-const char *path_base_name(const char *path);
-/* The kernel puts " (deleted)" behind the path of an open or mapped file that has no name any more. A
- * name may end like that all the same. The bytes of the path without it, and whether it is there. */
-size_t path_plain_bytes(const char *path);
-bool path_is_deleted(const char *path);
-/* How many bytes of a library's file name come before ".so", its version and a "-2.31" in front of
- * that; 0 when it is no library. */
-size_t path_library_stem(const char *name);
 
 /* 0, or -1 and errno. */
 int fd_write_all(int fd, struct span bytes);

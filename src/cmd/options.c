@@ -299,16 +299,6 @@ bool options_begin(const struct command *command, void *into, int *argc, char **
 	return options_begin_given(command, into, argc, argv, status, NULL);
 }
 
-bool option_words_have(const char *words, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (; words && *words; words += strcspn(words, " "), words += *words == ' ')
-		if (!strncmp(words, word, n) && (!words[n] || words[n] == ' '))
-			return true;
-	return false;
-}
-
 /* Those that know the option (NULL: all): "flat", "flat and tree", "steps, branches and mix". */
 static void put_users(char *to, size_t max, const char *option, const char *last,
 	const struct option_user *users, size_t n)

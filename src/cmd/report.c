@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* weir report: options, the trace, the profile, a renderer. */
+#include <errno.h>
 #include <regex.h>
 #include <stddef.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
+#include "cmd/view/html_page.h"
 #include "query/transform.h"
 #include "steps/read/steps.h"
 
@@ -17,7 +19,7 @@ struct report_arguments {
 	struct report_options report;
 	struct build_options build;
 	struct open_trace_options open;
-	const char *filter, *from, *to, *transform;
+	const char *filter, *from, *to, *transform, *html;
 	struct transforms *transforms; /* NULL: none */
 };
 
@@ -26,6 +28,8 @@ struct report_arguments {
 /* Which kinds know which of them: kinds.c. */
 static const struct option_spec report_option_table[] = {
 	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", AT(report.json)},
+	{0, "html", OPTION_TEXT, "FILE", "the page of weir view as one file, instead of a report",
+		AT(html)},
 	{0, "sort", OPTION_TEXT, "COLUMN", "order of the rows (tree: of siblings)",
 		AT(report.query.sort)},
 	{0, "limit", OPTION_NUMBER, "N", "at most N rows", AT(report.query.limit)},
@@ -182,6 +186,33 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	return rc;
 }
 
+/* A file that could not be written as a whole does not stay. */
+static int write_html(const struct report_arguments *a, const char *trace, struct err *err)
+{
+	struct trace_reader *reader;
+	struct output output;
+	FILE *out;
+	int fd, failed, rc = open_trace(&reader, trace, &a->open, err);
+
+	if (rc < 0)
+		return rc;
+	rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
+	if (rc < 0) {
+		trace_reader_close(reader);
+		return rc;
+	}
+	out = fdopen(fd, "wb");
+	rc = html_page_write(out, reader, a->open.counts.exe, err);
+	failed = ferror(out);
+	failed |= fclose(out);
+	if (rc >= 0 && failed)
+		rc = err_sys(err, errno, "'%s': cannot write", a->html);
+	if (rc < 0)
+		output_discard(&output);
+	output_release(&output);
+	return rc;
+}
+
 /* What people like better than what programs read. */
 static void suit_terminal(struct report_options *o, const struct report_kind *kind, FILE *out)
 {
@@ -296,6 +327,11 @@ static int run(const struct command *command, int argc, char **argv)
 		return options_usage_error(
 			command, "--filter: '%s' is not a regular expression", a.filter);
 	a.report.query.filter = a.filter ? &filter : NULL;
+	if (a.html) {
+		a.open.steps = OPEN_STEPS_COUNTS;
+		status = write_html(&a, argc > 0 ? argv[0] : "trace.weir", &err);
+		return status < 0 ? command_fail(&err) : status;
+	}
 	suit_terminal(&a.report, kind, stdout);
 	status = open_and_render(&a, kind, argc > 0 ? argv[0] : "trace.weir", stdout, &err);
 	if (a.filter)

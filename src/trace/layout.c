@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/order.h"
 #include "trace/defs.h"
 
 _Static_assert(
@@ -91,4 +92,13 @@ const char *image_kind_name(enum image_kind kind)
 	};
 
 	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
+}
+
+int trace_module_span_compare(const void *pa, const void *pb)
+{
+	const struct trace_module_span *a = pa, *b = pb;
+
+	return ORDER(a->pid, b->pid) ?: ORDER(a->process_start, b->process_start) ?:
+	       ORDER(a->start, b->start) ?: ORDER(a->from, b->from) ?: ORDER(a->to, b->to) ?:
+	       ORDER(a->end, b->end);
 }

@@ -165,6 +165,12 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
+void trace_writer_keep_plain(struct trace_writer *w)
+{
+	ZSTD_freeCCtx(w->zstd);
+	w->zstd = NULL;
+}
+
 static int open_writer(
 	struct trace_writer **out, int fd, const char *name, bool is_stream, struct err *err)
 {

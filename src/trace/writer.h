@@ -36,6 +36,8 @@ int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, st
  * back. While nobody reads, writing waits; but not once one of the signals is pending (blocked, that is)
  * that end a program: then it fails. */
 int trace_writer_open_stream(struct trace_writer **out, int fd, const char *name, struct err *err);
+/* What is written from here on is not packed: for readers that cannot unpack. */
+void trace_writer_keep_plain(struct trace_writer *w);
 /* Writes what is pending, the index and the trailer. Frees `w` even when it fails; NULL is fine. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
 /* Frees `w`, and the file is as before: removed when this writer made it, the older one is back.

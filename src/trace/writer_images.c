@@ -89,15 +89,6 @@ void trace_writer_functions(
 	}
 }
 
-int trace_module_span_compare(const void *pa, const void *pb)
-{
-	const struct trace_module_span *a = pa, *b = pb;
-
-	return ORDER(a->pid, b->pid) ?: ORDER(a->process_start, b->process_start) ?:
-	       ORDER(a->start, b->start) ?: ORDER(a->from, b->from) ?: ORDER(a->to, b->to) ?:
-	       ORDER(a->end, b->end);
-}
-
 /* The order of the index; the rest only makes the bytes the same for the same spans. */
 ORDER_BY(compare_spans, struct trace_module_span, pid, process_start, start, from, to, end, image)
 

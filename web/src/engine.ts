@@ -2,6 +2,8 @@
 // Whoever answers the questions of the page: weir behind a server, or weir as WebAssembly in this file.
 // A question is text (docs/format/view-answers.md); what is wrong with it comes back as a sentence.
 
+import { FileEngine } from "./file_engine";
+
 export interface Engine {
   ask(question: string): Promise<ArrayBuffer>;
 }
@@ -23,13 +25,8 @@ class ServerEngine implements Engine {
   }
 }
 
-declare global {
-  // Set by the script in a page of `weir report --html`, in front of this one.
-  var weirFile: Promise<Engine> | undefined;
-}
-
 export async function openEngine(): Promise<Engine> {
-  return globalThis.weirFile ?? new ServerEngine();
+  return document.getElementById("weir-trace") ? FileEngine.open() : new ServerEngine();
 }
 
 export type Keys = Record<string, string | number | undefined>;

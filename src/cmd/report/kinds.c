@@ -11,7 +11,7 @@
 #define OF_STEPS   OF_ALL "filter limit at back "
 
 const struct report_kind report_kinds[REPORT_N_KINDS] = {
-	{"summary", OF_TREE "filter limit", NULL, summary_report, false, true},
+	{"summary", OF_TREE "filter limit html", NULL, summary_report, false, true},
 	{"flat", OF_TREE "filter limit sort human percent elapsed", QUERY_FUNCTION_COLUMNS,
 		flat_report, false, false},
 	{"tree", OF_TREE "filter limit sort human percent elapsed", QUERY_NODE_COLUMNS,

@@ -14,6 +14,7 @@
 PAGE_BYTES(page_html, WEIR_WEB "/page.html");
 PAGE_BYTES(page_js, WEIR_WEB "/page.js");
 PAGE_BYTES(page_css, WEIR_WEB "/page.css");
+PAGE_BYTES(engine_wasm, WEIR_WEB "/engine.wasm");
 
 const struct page_file *page_file_find(const char *name)
 {
@@ -21,8 +22,10 @@ const struct page_file *page_file_find(const char *name)
 		{"page.html", "text/html; charset=utf-8", {page_html, 0}},
 		{"page.js", "text/javascript; charset=utf-8", {page_js, 0}},
 		{"page.css", "text/css; charset=utf-8", {page_css, 0}},
+		{"engine.wasm", "application/wasm", {engine_wasm, 0}},
 	};
-	static const uint8_t *const ends[] = {page_html_end, page_js_end, page_css_end};
+	static const uint8_t *const ends[] = {
+		page_html_end, page_js_end, page_css_end, engine_wasm_end};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		files[i].bytes.n = (size_t)(ends[i] - files[i].bytes.p);

@@ -22,19 +22,6 @@ struct match {
 	struct match_verdict *verdict;
 };
 
-const char *match_rung_name(enum match_rung rung)
-{
-	static const char *const names[MATCH_N_RUNGS] = {
-		[MATCH_NONE] = "none",
-		[MATCH_SEGMENTS] = "segments",
-		[MATCH_PATH] = "path",
-		[MATCH_CHECKSUM] = "checksum",
-		[MATCH_BUILD_ID] = "build-id",
-	};
-
-	return (unsigned)rung < MATCH_N_RUNGS ? names[rung] : "none";
-}
-
 static bool say(const struct match *m, enum match_rung rung, bool is_vetoed, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
