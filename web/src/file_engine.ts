@@ -20,17 +20,16 @@ async function unpack(id: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// The engine asks nothing of a system: there are no files, and nothing is written.
-function noSystem(): WebAssembly.ModuleImports {
+// There is no system: no files, no environment. The C library asks for both when it begins.
+function noSystem(name: string): () => number {
+  const badFile = 8;
   const unsupported = 52;
-  return new Proxy({} as WebAssembly.ModuleImports, {
-    get: (_, name) =>
-      name === "proc_exit"
-        ? () => {
-            throw new Error("the engine has ended");
-          }
-        : () => unsupported,
-  });
+  if (name === "proc_exit")
+    return () => {
+      throw new Error("the engine has ended");
+    };
+  if (name.startsWith("environ")) return () => 0;
+  return () => (name === "fd_prestat_get" ? badFile : unsupported);
 }
 
 interface SourceAnswer {
@@ -45,10 +44,9 @@ export class FileEngine implements Engine {
 
   static async open(): Promise<Engine> {
     const [trace, code] = await Promise.all([unpack("weir-trace"), unpack("weir-engine")]);
-    const imports = { wasi_snapshot_preview1: noSystem() };
     const module = await WebAssembly.compile(code);
-    const wanted = WebAssembly.Module.imports(module);
-    for (const w of wanted) imports.wasi_snapshot_preview1[w.name] = noSystem()[w.name]!;
+    const imports: WebAssembly.Imports = {};
+    for (const wanted of WebAssembly.Module.imports(module)) (imports[wanted.module] ??= {})[wanted.name] = noSystem(wanted.name);
     const instance = await WebAssembly.instantiate(module, imports);
     const weir = instance.exports as unknown as Weir;
     weir._initialize();
