@@ -142,6 +142,25 @@ export interface Graph {
   arcs: GraphArc[];
 }
 
+export interface Timeline {
+  from: number; // ns since the start
+  to: number;
+  columns: number;
+  tooDeep: number;
+  threads: { id: string; name: string }[];
+  thread: string; // whose calls and samples these are
+  busy: Uint32Array; // columns for each thread
+  spanFrom: Float64Array;
+  spanTo: Float64Array;
+  spanRow: Uint32Array;
+  spanName: Uint32Array;
+  spanN: Uint32Array;
+  sampleTime: Float64Array;
+  sampleName: Uint32Array;
+  sampleN: Uint32Array;
+  names: string[];
+}
+
 const keptAnswers = 32;
 
 export class Answers {
@@ -186,6 +205,31 @@ export class Answers {
   }
   tree(keys: Keys): Promise<Tree> {
     return this.ask(question("tree", keys), (bytes) => treeOf(readArrays(bytes)));
+  }
+  timeline(keys: Keys): Promise<Timeline> {
+    return this.ask(question("timeline", keys), (bytes) => {
+      const a = readArrays(bytes);
+      const [from, to, columns, tooDeep] = f64(a, "window");
+      const names = texts(a, "thread_name");
+      return {
+        from: from!,
+        to: to!,
+        columns: columns!,
+        tooDeep: tooDeep!,
+        threads: texts(a, "thread_id").map((id, i) => ({ id, name: names[i]! })),
+        thread: texts(a, "thread")[0]!,
+        busy: u32(a, "busy"),
+        spanFrom: f64(a, "span_from"),
+        spanTo: f64(a, "span_to"),
+        spanRow: u32(a, "span_row"),
+        spanName: u32(a, "span_name"),
+        spanN: u32(a, "span_n"),
+        sampleTime: f64(a, "sample_time"),
+        sampleName: u32(a, "sample_name"),
+        sampleN: u32(a, "sample_n"),
+        names: texts(a, "name"),
+      };
+    });
   }
   callers(keys: Keys): Promise<Tree> {
     return this.ask(question("callers", keys), (bytes) => {

@@ -18,11 +18,13 @@ import { selection, transformOf } from "./state";
 import { change, current, useAnswer, useAppState, useHover } from "./store";
 import { SourcePane } from "./source";
 import { Strip } from "./strip";
+import { TimelinePane } from "./timeline";
 
 const panes: [id: string, name: string][] = [
   ["flame", "Flame graph"],
   ["graph", "Call graph"],
   ["callers", "Bottom-up"],
+  ["timeline", "Timeline"],
   ["source", "Source"],
   ["threads", "Threads"],
   ["modules", "Modules"],
@@ -36,6 +38,8 @@ function Pane({ meta }: { meta: Meta }) {
       return <GraphPane meta={meta} />;
     case "callers":
       return <CallersPane meta={meta} />;
+    case "timeline":
+      return <TimelinePane />;
     case "source":
       return <SourcePane meta={meta} />;
     case "threads":

@@ -62,6 +62,8 @@ int view_answer_tree(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 int view_answer_callers(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
+int view_answer_timeline(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 int view_answer_graph(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 

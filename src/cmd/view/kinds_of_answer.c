@@ -9,5 +9,6 @@ const struct view_kind view_kinds[] = {
 	{"tree", "order", view_answer_tree},
 	{"callers", "routine", view_answer_callers},
 	{"graph", "filter folded open root places names max", view_answer_graph},
+	{"timeline", "columns", view_answer_timeline},
 	{0},
 };

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happened when: the calls and the samples of one thread over time, and how busy all threads were.
+ * Made for a picture of so many columns: calls that are shorter than a column and follow each other in a row
+ * are one span with their number, samples of a column are one point with theirs. So it is small, whatever
+ * the size of the trace.
+ */
+#ifndef WEIR_CALLTREE_TIMELINE_H
+#define WEIR_CALLTREE_TIMELINE_H
+
+#include "base/mem.h"
+#include "calltree/build.h"
+
+#define TIMELINE_COLUMNS_MAX 8192
+#define TIMELINE_ROWS_MAX    512 /* deeper calls are counted */
+
+struct timeline_span {
+	uint64_t from, to; /* as in the trace */
+	uint32_t row;	   /* how many calls are open below it */
+	uint32_t frame;	   /* of the first one */
+	uint32_t n;	   /* calls */
+};
+
+struct timeline_point {
+	uint64_t time;
+	uint32_t frame; /* innermost, of the first one */
+	uint32_t n;	/* samples */
+};
+
+struct timeline {
+	uint64_t from, to; /* the window */
+	uint32_t thread;   /* whose spans and points these are; 0 = none */
+	VEC(struct timeline_span) spans;
+	VEC(struct timeline_point) points;
+	uint32_t *busy; /* by thread and column: samples and calls, n_columns for each thread */
+	uint32_t n_columns, n_threads;
+	uint64_t n_too_deep; /* calls that were open below others, and no row was left */
+	bool is_cut;	     /* a part of the trace could not be read */
+};
+
+/* Of the threads that the profile selects, in its window; `thread` 0: the one with most samples and
+ * events. One pass over the trace. */
+int timeline_init(struct timeline *t, const struct profile *p, uint32_t thread, uint32_t n_columns,
+	struct err *err);
+void timeline_release(struct timeline *t);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// What happened when: all threads by how busy they were, and below them the calls and samples of one of
+// them together. Dragging selects a stretch of time, for all panes.
+import { useRef, useState } from "preact/hooks";
+import type { Timeline } from "./answers";
+import { Canvas } from "./canvas";
+import type { Surface } from "./flame_draw";
+import { count, human, shorten } from "./format";
+import { Empty, searchTest } from "./parts";
+import { selection } from "./state";
+import { change, hover, useAnswer, useAppState } from "./store";
+
+const labelWidth = 150;
+const laneHeight = 22;
+const spanHeight = 17;
+const sampleHeight = 34;
+const charWidth = 6.7;
+const maxLanes = 12;
+
+interface Place {
+  x: (time: number) => number;
+  time: (x: number) => number;
+  lanesBottom: number;
+  samplesTop: number;
+}
+
+function placeOf(t: Timeline, width: number): Place {
+  const span = Math.max(t.to - t.from, 1);
+  const scale = Math.max(1, width - labelWidth - 8) / span;
+  const lanesBottom = 20 + Math.min(t.threads.length, maxLanes) * laneHeight;
+  return { x: (time) => labelWidth + (time - t.from) * scale, time: (x) => t.from + (x - labelWidth) / scale, lanesBottom, samplesTop: lanesBottom + 26 };
+}
+
+function drawScale(s: Surface, t: Timeline, p: Place): void {
+  const span = t.to - t.from;
+  const rough = span / Math.max(2, (s.width - labelWidth) / 110);
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((v) => v >= rough) ?? power * 10;
+  s.c.font = "11px system-ui, sans-serif";
+  for (let time = Math.ceil(t.from / step) * step; time <= t.to; time += step) {
+    const x = Math.round(p.x(time)) + 0.5;
+    s.c.strokeStyle = s.colours.line;
+    s.c.globalAlpha = 0.35;
+    s.c.beginPath();
+    s.c.moveTo(x, 16);
+    s.c.lineTo(x, s.height);
+    s.c.stroke();
+    s.c.globalAlpha = 1;
+    s.c.fillStyle = s.colours.faint;
+    s.c.fillText(human(time, "ns"), x + 3, 12);
+  }
+}
+
+function drawLanes(s: Surface, t: Timeline, p: Place): void {
+  const width = (p.x(t.to) - labelWidth) / t.columns;
+  for (let lane = 0; lane < Math.min(t.threads.length, maxLanes); lane++) {
+    const y = 20 + lane * laneHeight;
+    const busy = t.busy.subarray(lane * t.columns, (lane + 1) * t.columns);
+    let most = 1;
+    for (const n of busy) if (n > most) most = n;
+    s.c.fillStyle = t.threads[lane]!.id === t.thread ? s.colours.accent : s.colours.text;
+    s.c.font = "12px system-ui, sans-serif";
+    s.c.fillText(shorten(`${t.threads[lane]!.id} ${t.threads[lane]!.name}`, Math.floor(labelWidth / charWidth)), 6, y + 15);
+    s.c.fillStyle = s.colours.accent;
+    for (let k = 0; k < t.columns; k++) {
+      const h = (busy[k]! / most) * (laneHeight - 5);
+      if (h > 0) s.c.fillRect(labelWidth + k * width, y + laneHeight - 3 - h, Math.max(width, 0.8), h);
+    }
+  }
+}
+
+function drawSamples(s: Surface, t: Timeline, p: Place): void {
+  let most = 1;
+  for (const n of t.sampleN) if (n > most) most = n;
+  s.c.fillStyle = s.colours.text;
+  s.c.fillText("samples", 6, p.samplesTop + 20);
+  for (let i = 0; i < t.sampleTime.length; i++) {
+    const h = 6 + (t.sampleN[i]! / most) * (sampleHeight - 8);
+    const x = p.x(t.sampleTime[i]!);
+    s.c.fillStyle = s.colours.fill(t.names[t.sampleName[i]!] ?? "", 1);
+    s.c.fillRect(x, p.samplesTop + sampleHeight - h, 2, h);
+    if (s.colours.hatch) {
+      s.c.fillStyle = s.colours.hatch;
+      s.c.fillRect(x, p.samplesTop + sampleHeight - h, 2, h);
+    }
+  }
+}
+
+function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) => boolean) | undefined, selected: string): void {
+  const top = p.samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
+  s.c.fillStyle = s.colours.text;
+  s.c.font = "12px system-ui, sans-serif";
+  if (t.spanFrom.length) s.c.fillText("calls", 6, top + 13);
+  s.c.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+  for (let i = 0; i < t.spanFrom.length; i++) {
+    const [x, right] = [p.x(t.spanFrom[i]!), p.x(t.spanTo[i]!)];
+    const y = top + t.spanRow[i]! * spanHeight;
+    const name = t.names[t.spanName[i]!] ?? "";
+    if (y > s.height) continue;
+    s.c.globalAlpha = matches && !matches(name) ? 0.35 : 1;
+    s.c.fillStyle = t.spanN[i]! > 1 ? s.colours.faint : s.colours.fill(name, 1);
+    s.c.fillRect(x, y, Math.max(right - x - 0.5, 0.8), spanHeight - 1);
+    if (name === selected) {
+      s.c.strokeStyle = s.colours.accent;
+      s.c.strokeRect(x + 0.5, y + 0.5, Math.max(right - x - 1, 1), spanHeight - 2);
+    }
+    s.c.globalAlpha = 1;
+    const chars = Math.floor((right - x - 6) / charWidth);
+    if (chars < 3 || t.spanN[i]! > 1) continue;
+    s.c.fillStyle = s.colours.text;
+    s.c.fillText(shorten(name, chars), x + 3, y + spanHeight - 5);
+  }
+}
+
+function spanAt(t: Timeline, p: Place, x: number, y: number): number {
+  const top = p.samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
+  const row = Math.floor((y - top) / spanHeight);
+  if (y < top) return -1;
+  for (let i = 0; i < t.spanFrom.length; i++)
+    if (t.spanRow[i] === row && p.x(t.spanFrom[i]!) <= x && x <= Math.max(p.x(t.spanTo[i]!), p.x(t.spanFrom[i]!) + 1)) return i;
+  return -1;
+}
+
+function sampleAt(t: Timeline, p: Place, x: number, y: number): number {
+  if (y < p.samplesTop || y > p.samplesTop + sampleHeight) return -1;
+  let best = -1;
+  for (let i = 0; i < t.sampleTime.length; i++)
+    if (Math.abs(p.x(t.sampleTime[i]!) - x) < 4 && (best < 0 || Math.abs(p.x(t.sampleTime[i]!) - x) < Math.abs(p.x(t.sampleTime[best]!) - x))) best = i;
+  return best;
+}
+
+export function TimelinePane() {
+  const state = useAppState();
+  const keys = selection({ ...state, transforms: [] });
+  const answer = useAnswer(JSON.stringify(keys), (a) => a.timeline({ ...keys, columns: 1200 }));
+  const width = useRef(800);
+  const [drag, setDrag] = useState<{ from: number; to: number } | undefined>(undefined);
+  const t = answer.value;
+
+  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (!t) return <Empty>…</Empty>;
+  if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts and imported stacks are sums. 'weir record' keeps the time of each sample and call.</Empty>;
+  const describe = (x: number, y: number): string => {
+    const p = placeOf(t, width.current);
+    const at = `at ${human(Math.max(0, p.time(x)), "ns")}`;
+    const span = spanAt(t, p, x, y);
+    if (span >= 0) {
+      const n = t.spanN[span]!;
+      return `${t.names[t.spanName[span]!]}${n > 1 ? ` and ${n - 1} more short calls` : ""}  ·  ${human(t.spanTo[span]! - t.spanFrom[span]!, "ns")}  ·  ${at}`;
+    }
+    const sample = sampleAt(t, p, x, y);
+    if (sample >= 0) return `${t.names[t.sampleName[sample]!]}${t.sampleN[sample]! > 1 ? ` and ${t.sampleN[sample]! - 1} more samples` : ""}  ·  ${at}`;
+    const lane = Math.floor((y - 20) / laneHeight);
+    return lane >= 0 && lane < Math.min(t.threads.length, maxLanes) ? `${t.threads[lane]!.id} ${t.threads[lane]!.name}  ·  ${at}` : at;
+  };
+  const zoom = (factor: number): void => {
+    const middle = (t.from + t.to) / 2;
+    const half = ((t.to - t.from) / 2) * factor;
+    change({ from: String(Math.max(0, Math.round(middle - half))), to: String(Math.round(middle + half)) });
+  };
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <div class="controls">
+        <button onClick={() => zoom(0.5)}>Zoom in</button>
+        <button onClick={() => zoom(2)}>Zoom out</button>
+        <button disabled={!state.from && !state.to} onClick={() => change({ from: "", to: "" })}>
+          All of the time
+        </button>
+        <label>
+          Thread{" "}
+          <select value={state.thread || t.thread} onChange={(e) => change({ thread: e.currentTarget.value })}>
+            {t.threads.map((thread) => (
+              <option key={thread.id} value={thread.id}>
+                {thread.id} {thread.name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span class="said" role="status">
+          {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads; ` : ""}
+          {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
+          drag over a stretch of time to see it alone in all panes
+        </span>
+      </div>
+      <Canvas
+        label={`Timeline of ${t.threads.length} threads; plus and minus zoom, arrow keys move`}
+        onSize={(w) => {
+          width.current = w;
+        }}
+        draw={(s) => {
+          const p = placeOf(t, s.width);
+          width.current = s.width;
+          s.c.fillStyle = s.colours.background;
+          s.c.fillRect(0, 0, s.width, s.height);
+          drawScale(s, t, p);
+          drawLanes(s, t, p);
+          if (t.sampleTime.length) drawSamples(s, t, p);
+          drawSpans(s, t, p, searchTest(state.search), state.selected);
+          if (drag) {
+            s.c.globalAlpha = 0.25;
+            s.c.fillStyle = s.colours.accent;
+            s.c.fillRect(Math.min(drag.from, drag.to), 0, Math.abs(drag.to - drag.from), s.height);
+            s.c.globalAlpha = 1;
+          }
+        }}
+        onPointerDown={(e, x) => {
+          (e.target as Element).setPointerCapture(e.pointerId);
+          setDrag({ from: x, to: x });
+        }}
+        onPointerMove={(_, x, y) => {
+          if (drag) setDrag({ ...drag, to: x });
+          hover(describe(x, y));
+        }}
+        onPointerUp={(_, x, y) => {
+          const d = drag;
+          setDrag(undefined);
+          if (!d) return;
+          const p = placeOf(t, width.current);
+          if (Math.abs(x - d.from) > 4) {
+            const [from, to] = [p.time(Math.min(x, d.from)), p.time(Math.max(x, d.from))];
+            change({ from: String(Math.max(0, Math.round(from))), to: String(Math.round(to)) });
+            return;
+          }
+          const span = spanAt(t, p, x, y);
+          const sample = sampleAt(t, p, x, y);
+          if (span >= 0) change({ selected: t.names[t.spanName[span]!]! });
+          else if (sample >= 0) change({ selected: t.names[t.sampleName[sample]!]! });
+          else {
+            const lane = Math.floor((y - 20) / laneHeight);
+            if (x < labelWidth && lane >= 0 && lane < Math.min(t.threads.length, maxLanes)) change({ thread: t.threads[lane]!.id });
+          }
+        }}
+        onPointerLeave={() => hover("")}
+        onKeyDown={(e) => {
+          const span = t.to - t.from;
+          const move = (by: number): void => change({ from: String(Math.max(0, Math.round(t.from + by))), to: String(Math.round(t.to + by)) });
+          const steps: Record<string, () => void> = { "+": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => move(-span / 4), ArrowRight: () => move(span / 4), Escape: () => change({ from: "", to: "" }) };
+          if (!steps[e.key]) return;
+          e.preventDefault();
+          e.stopPropagation();
+          steps[e.key]!();
+        }}
+      />
+    </section>
+  );
+}
