@@ -16,12 +16,12 @@ interface Column {
   title: string;
 }
 const columns: Column[] = [
+  { key: "name", head: "Function", title: "" },
   { key: "base", head: "Self", title: "in the function itself" },
   { key: "cum", head: "Self+desc.", title: "with all that it calls" },
   { key: "calls", head: "Calls", title: "counted by events; samples count no calls" },
   { key: "min", head: "Min", title: "the cheapest call, with all that it calls" },
   { key: "max", head: "Max", title: "the dearest call, with all that it calls" },
-  { key: "name", head: "Function", title: "" },
 ];
 
 function compare(key: Column["key"], a: FlatRow, b: FlatRow): number {
