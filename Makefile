@@ -8,6 +8,7 @@
 #   make check-slow   the long versions of the tests, and the README's commands in a new Debian
 #   make bench        side by side with the peers; writes bench/RESULTS.md
 #   make fuzz         libFuzzer builds of the fuzz targets (clang)
+#   make web          web/dist anew: the page and its engine (npm, clang, wasi-libc)
 #   make install PREFIX=/usr/local
 #   SAN=address,undefined   build into build-san with sanitizers
 #   SAN=thread              build into build-tsan with ThreadSanitizer
@@ -84,7 +85,7 @@ COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S $(filter-
 COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
 COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 
-.PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
+.PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check tests
 all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
@@ -217,5 +218,8 @@ clean:
 	rm -rf build build-san build-tsan build-fuzz
 
 include web/engine.mk
+
+web: web/node_modules/.package-lock.json $(WEB_DIST)/engine.wasm
+	cd web && node_modules/.bin/tsc --noEmit -p . && node build.mjs $(abspath $(WEB_DIST))
 
 -include $(shell find $(sort $(BUILD) $(PLAIN)) -name '*.d' 2>/dev/null)

@@ -2,7 +2,7 @@
 # The engine of the page: weir's own code for questions, for WebAssembly. Included by the Makefile; `make web`
 # makes web/dist anew, and `make check` compares.
 WASM_SRC := $(addprefix src/,$(addsuffix .c,\
-	$(addprefix base/,arena buf crc32c err json map mem nearest_names path_name sort span) \
+	$(addprefix base/,arena buf crc32c err json map mem nearest_names path_name sort span word_list) \
 	$(addprefix trace/,chunk_load layout reader reader_images reader_runs reader_tables record_cursor) \
 	$(addprefix calltree/,arcs build build_counts build_events build_hooks build_life build_nodes build_samples \
 		call_costs calltree code_calls code_counts flat frame_names loss merge_stacks sample_walk thread timeline) \
@@ -12,7 +12,7 @@ WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 		probes_report report_json rows table threads_report tree_lines tree_report) \
 	$(addprefix cmd/view/,answer_graph answer_meta answer_names answer_report answer_timeline answer_tree engine kinds_of_answer \
 		question view_arrays) \
-	cmd/option_words cmd/report/script_lines cmd/report/terminal $(addprefix symbols/catalog/,rung_name segment_match) $(addprefix symbols/resolve/,module_map module_replay module_rows module_tree) wasm/engine_main wasm/stand_in))
+	cmd/report/script_lines cmd/report/terminal $(addprefix symbols/catalog/,rung_name segment_match) $(addprefix symbols/resolve/,module_map module_replay module_rows module_tree) wasm/engine_main wasm/stand_in))
 WASM_FLAGS := --target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=gnu17 -Oz -D_GNU_SOURCE \
 	-DWEIR_VERSION='"$(VERSION)"' -DNDEBUG -Isrc/wasm/include -Isrc -ffunction-sections -fdata-sections \
 	-Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
@@ -21,3 +21,7 @@ WEB_DIST ?= web/dist
 $(WEB_DIST)/engine.wasm: $(WASM_SRC) web/engine.mk $(wildcard src/wasm/include/*.h)
 	@mkdir -p $(@D)
 	clang $(WASM_FLAGS) -o $@ $(WASM_SRC)
+
+# The packages of web/package-lock.json, and nothing else.
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --ignore-scripts --silent

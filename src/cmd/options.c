@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/nearest_names.h"
+#include "base/word_list.h"
 
 int command_fail(const struct err *err)
 {
@@ -307,9 +308,9 @@ static void put_users(char *to, size_t max, const char *option, const char *last
 	size_t n_left = 0, used = 0;
 
 	for (size_t i = 0; i < n; i++)
-		n_left += !option || option_words_have(users[i].options, option);
+		n_left += !option || word_list_has(users[i].options, option);
 	for (size_t i = 0; i < n && used < max; i++)
-		if (!option || option_words_have(users[i].options, option)) {
+		if (!option || word_list_has(users[i].options, option)) {
 			n_left--;
 			used += (size_t)snprintf(to + used, max - used, "%s%s", users[i].name,
 				after[n_left < 2 ? n_left : 2]);
@@ -335,7 +336,7 @@ int options_choose_user(const struct command *command, uint64_t given, const cha
 	for (size_t i = 0; given >> i; i++) {
 		const char *option = command->options[i].name;
 
-		if (!(given >> i & 1) || option_words_have(users[user].options, option))
+		if (!(given >> i & 1) || word_list_has(users[user].options, option))
 			continue;
 		put_users(known, sizeof(known), option, " and ", users, n);
 		return -options_usage_error(

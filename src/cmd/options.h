@@ -77,8 +77,6 @@ struct option_user {
 	const char *name;
 	const char *options;
 };
-/* Whether a blank-separated list (NULL: none) has this word. */
-bool option_words_have(const char *words, const char *word);
 /* The index of the user of this name; negative, with what is wrong said on stderr, when there is
  * none ("'NAME' is not a WHAT"), or when an option was given that it does not know, with those of
  * the n users that do. */

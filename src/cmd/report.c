@@ -8,6 +8,7 @@
 
 #include "base/nearest_names.h"
 #include "base/output.h"
+#include "base/word_list.h"
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
@@ -113,7 +114,7 @@ static int check_arguments(const struct command *command, struct report_argument
 		return options_usage_error(command, "--transform: %s", err.text);
 	if (sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
-	if (sort && !option_words_have(kind->columns, sort))
+	if (sort && !word_list_has(kind->columns, sort))
 		return options_usage_error(command, "--sort: %s has no column '%s' (but %s)",
 			kind->name, sort, kind->columns);
 	return knows_options(command, given, kind) ? check_step_arguments(command, a)
@@ -222,8 +223,8 @@ static void suit_terminal(struct report_options *o, const struct report_kind *ki
 		return;
 	o->terminal = terminal;
 	o->color |= terminal.has_color;
-	o->human |= option_words_have(kind->options, "human");
-	o->percent |= option_words_have(kind->options, "percent");
+	o->human |= word_list_has(kind->options, "human");
+	o->percent |= word_list_has(kind->options, "percent");
 }
 
 int report_summary(const char *trace_path, FILE *out, struct err *err)

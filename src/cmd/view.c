@@ -153,7 +153,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_view = {
 	.name = "view",
 	.synopsis = "[TRACE] [--port N]",
-	.summary = "shows a trace in a browser: flame graph, call graph, callers, ...",
+	.summary = "shows a trace in a browser",
 	.options = view_options,
 	.details =
 		"TRACE is trace.weir unless given. The page is served on 127.0.0.1 alone, at an address that\n"

@@ -8,11 +8,12 @@ declare -A layer=(
 	[arch]=1 [elf]=1 [trace]=1 [bpf]=1
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3 [query]=3
-	[process]=4 [formats]=4
+	[process]=4 [formats]=4 [serve]=4
 	[run]=5
 	[record]=6
 	[steps]=7 [probe]=7
 	[cmd]=8
+	[wasm]=9
 )
 work=$PWD
 cd "$ROOT/src" || exit 1

@@ -6,8 +6,8 @@ cd "$ROOT" || exit 1
 
 sources() { # every source file that is ours; not what is built, nor corpora and expected outputs
 	find src kern tests tools bench include web -type f \( -name '*.[chS]' -o -name '*.cc' -o -name '*.cpp' \
-		-o -name '*.sh' -o -name '*.py' -o -name '*.js' -o -name '*.java' -o -name '*.pl' \) \
-		-not -path '*/corpus/*' -not -path '*/node_modules/*' 2>/dev/null
+		-o -name '*.sh' -o -name '*.py' -o -name '*.js' -o -name '*.mjs' -o -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.java' -o -name '*.pl' \) \
+		-not -path '*/corpus/*' -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null
 	find tools tests/run bench/run .ci -type f -perm -u+x 2>/dev/null
 	echo Makefile
 }

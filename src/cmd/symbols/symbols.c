@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word_list.h"
 #include "cmd/commands.h"
 #include "cmd/symbols/symbols_verbs.h"
 
@@ -65,7 +66,7 @@ static int check_call(
 	const struct symbols_verb *verb, const struct symbols_call *call, uint64_t given)
 {
 	for (size_t i = 0; given >> i; i++)
-		if (given >> i & 1 && !option_words_have(verb->options, symbols_options[i].name))
+		if (given >> i & 1 && !word_list_has(verb->options, symbols_options[i].name))
 			return options_usage_error(call->command, "%s does not take --%s",
 				verb->name, symbols_options[i].name);
 	if (call->n_operands < verb->min || call->n_operands > verb->max)

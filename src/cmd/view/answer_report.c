@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/options.h"
+#include "base/word_list.h"
 #include "cmd/report/report.h"
 #include "cmd/view/engine.h"
 
@@ -31,7 +31,7 @@ static int take_options(
 {
 	const char *sort = question_text(q, "sort");
 
-	if (sort && *sort && !(columns && option_words_have(columns, sort)))
+	if (sort && *sort && !(columns && word_list_has(columns, sort)))
 		return err_set(err, ERR_FORMAT, "%s has no column '%s'", q->name, sort);
 	o->json = true;
 	o->query.sort = sort && *sort ? sort : NULL;

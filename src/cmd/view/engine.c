@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/options.h"
 #include "query/transform.h"
 
 #define N_KEPT 3

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/options.h"
+#include "base/word_list.h"
 
 static int hex_digit(char c)
 {
@@ -134,8 +134,8 @@ int question_check(
 	for (size_t i = 0; i < q->n_keys; i++) {
 		const char *key = q->keys[i].key;
 
-		if (!(words && option_words_have(words, key)) &&
-			!(more_words && option_words_have(more_words, key)))
+		if (!(words && word_list_has(words, key)) &&
+			!(more_words && word_list_has(more_words, key)))
 			return err_set(err, ERR_FORMAT, "'%s' is not a key of %s%s%s", key, q->kind,
 				*q->name ? "/" : "", q->name);
 	}

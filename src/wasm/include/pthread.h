@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* In a page there is one thread: none other can be made, and nothing has to be locked. */
-#ifndef WEIR_WASM_PTHREAD_H
-#define WEIR_WASM_PTHREAD_H
+#ifndef WEIR_WASM_INCLUDE_PTHREAD_H
+#define WEIR_WASM_INCLUDE_PTHREAD_H
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The C library of WebAssembly, and qsort_r, which it does not have (src/wasm/stand_in.c). */
-#ifndef WEIR_WASM_STDLIB_H
-#define WEIR_WASM_STDLIB_H
+#ifndef WEIR_WASM_INCLUDE_STDLIB_H
+#define WEIR_WASM_INCLUDE_STDLIB_H
 
 #include_next <stdlib.h>
 

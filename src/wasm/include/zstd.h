@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace in a page is not packed (the page itself is), so nothing can be unpacked there. */
-#ifndef WEIR_WASM_ZSTD_H
-#define WEIR_WASM_ZSTD_H
+#ifndef WEIR_WASM_INCLUDE_ZSTD_H
+#define WEIR_WASM_INCLUDE_ZSTD_H
 
 #include <stddef.h>
 
-typedef struct ZSTD_DCtx_s ZSTD_DCtx;
+#define ZSTD_DCtx void
 
 static inline ZSTD_DCtx *ZSTD_createDCtx(void)
 {
-	return (ZSTD_DCtx *)1;
+	return (void *)1; /* not NULL: there is memory */
 }
 static inline size_t ZSTD_freeDCtx(ZSTD_DCtx *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* There is no terminal in a page. */
-#ifndef WEIR_WASM_SYS_IOCTL_H
-#define WEIR_WASM_SYS_IOCTL_H
+#ifndef WEIR_WASM_INCLUDE_SYS_IOCTL_H
+#define WEIR_WASM_INCLUDE_SYS_IOCTL_H
 
 #define TIOCGWINSZ 0
 

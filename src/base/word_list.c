@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/word_list.h"
+
 #include <string.h>
 
-#include "cmd/options.h"
-
-bool option_words_have(const char *words, const char *word)
+bool word_list_has(const char *words, const char *word)
 {
 	size_t n = strlen(word);
 
