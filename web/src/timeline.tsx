@@ -139,6 +139,12 @@ export function TimelinePane() {
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (!t) return <Empty>…</Empty>;
+  if (!t.threads.length && (state.from || state.to))
+    return (
+      <Empty>
+        Nothing was seen in this stretch of time. <button onClick={() => change({ from: "", to: "" })}>All of the time</button>
+      </Empty>
+    );
   if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts and imported stacks are sums. 'weir record' keeps the time of each sample and call.</Empty>;
   const describe = (x: number, y: number): string => {
     const p = placeOf(t, width.current);

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# weir-test: once: the browser is the same whatever weir is built with
+# The page in a real browser: a sampled, an event, a merged, a counted, a stepped and an imported trace, by a server
+# and as a file. Pictures are in BUILD/screens.
+. "$ROOT/tests/lib.sh"
+command -v chromium >/dev/null || { skip "the page in a browser: chromium is not here (tools/deps check installs it)" && exit; }
+[ -d "$ROOT/web/node_modules/playwright-core" ] || { skip "the page in a browser: web/node_modules is not here (make web-deps)" && exit; }
+export BUILD
+
+cat >work.c <<'C'
+#include <stdio.h>
+__attribute__((noinline)) static int leaf(int n) { int s = 0; for (int i = 0; i < n; i++) s += i ^ n; return s; }
+__attribute__((noinline)) static int twice(int n) { return leaf(n) + leaf(n / 2); }
+__attribute__((noinline)) static int down(int n) { return n ? down(n - 1) + twice(20000) : 0; }
+int main(int argc, char **argv)
+{
+	int s = 0;
+	for (int i = 0; i < (argc > 1 ? 2 : 2500); i++)
+		s += down(6) + twice(3000);
+	printf("%d\n", s + !argv);
+	return 0;
+}
+C
+gcc -O1 -g -o work work.c
+"$WEIR" record -q -o sampled.weir -- ./work >/dev/null
+"$WEIR" record -q --functions 'down,twice' -o merged.weir -- ./work >/dev/null
+"$WEIR" record -q --functions 'down,twice,leaf' --tree -o tree.weir -- ./work >/dev/null
+"$WEIR" count gcc -O1 -g -o counted work.c >/dev/null 2>&1 && ./counted few >/dev/null
+"$WEIR" steps -q --max 20000 -o steps.weir -- ./work few >/dev/null 2>&1
+grep -v '^#' "$ROOT/tests/golden/events.txt" | "$WEIR" import events - -o events.weir >/dev/null 2>&1
+
+by_server() { # NAME TRACE KIND
+	"$WEIR" report flat "$2" --json >"$1.json" 2>/dev/null
+	"$WEIR" view "$2" >"$1.out" 2>&1 &
+	local pid=$! url=
+	for _ in $(seq 100); do
+		url=$(grep -o 'http://127[^ ]*' "$1.out" | head -n 1)
+		[ -z "$url" ] || break
+		sleep 0.1
+	done
+	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "$url" "$1.json" "$3" || echo "  $1 ended with $?"
+	kill -INT $pid
+	wait $pid
+}
+by_file() { # NAME TRACE KIND
+	"$WEIR" report flat "$2" --json >"$1.json" 2>/dev/null
+	"$WEIR" report --html "$1.html" "$2" || not_ok "$1: the file is written"
+	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "file://$PWD/$1.html" "$1.json" "$3" || echo "  $1 ended with $?"
+}
+by_server sampled sampled.weir time
+by_file merged-file merged.weir time
+by_server merged merged.weir time
+by_server tree tree.weir sums
+by_server counted counted.weir counts
+by_server steps steps.weir sums
+by_file events-file events.weir time
