@@ -85,7 +85,7 @@ COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S $(filter-
 COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
 COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 
-.PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check tests
+.PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check web-deps tests
 all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
@@ -125,7 +125,7 @@ $(PLAIN)/%.o: %.c
 	$(CC) $(CFLAGS_PLAIN) -c -o $@ $<
 endif
 
-# The page is in the program; whoever changes it runs web/build.
+# The page is in the program; whoever changes it runs `make web`.
 $(BUILD)/src/cmd/view/page_files.o: CFLAGS_ALL += -DWEIR_WEB='"web/dist"'
 $(BUILD)/src/cmd/view/page_files.o: $(wildcard web/dist/*)
 
@@ -166,6 +166,11 @@ deps-build:
 	@tools/deps build
 deps-check:
 	@tools/deps build check
+	@$(MAKE) --no-print-directory -s web-deps
+# What needs them is skipped, with that reason, where they cannot be had.
+web-deps:
+	@timeout 300 $(MAKE) --no-print-directory -s web/node_modules/.package-lock.json || \
+	  echo "weir: npm ci could not get the packages of web/: tests of the page in a browser will be skipped" >&2
 
 demo: deps-build
 	@$(MAKE) --no-print-directory -s $(JOBS) all

@@ -3,9 +3,8 @@
 # The page in a real browser: a sampled, an event, a merged, a counted, a stepped and an imported trace, by a server
 # and as a file. Pictures are in BUILD/screens.
 . "$ROOT/tests/lib.sh"
-command -v chromium >/dev/null || { skip "the page in a browser: chromium is not here (tools/deps check installs it)" && exit; }
-[ -d "$ROOT/web/node_modules/playwright-core" ] || { skip "the page in a browser: web/node_modules is not here (make web-deps)" && exit; }
-export BUILD
+. "$ROOT/tests/browser/lib.sh"
+need_browser "the page in a browser"
 
 cat >work.c <<'C'
 #include <stdio.h>
@@ -31,13 +30,7 @@ grep -v '^#' "$ROOT/tests/golden/events.txt" | "$WEIR" import events - -o events
 
 by_server() { # NAME TRACE KIND
 	"$WEIR" report flat "$2" --json >"$1.json" 2>/dev/null
-	"$WEIR" view "$2" >"$1.out" 2>&1 &
-	local pid=$! url=
-	for _ in $(seq 100); do
-		url=$(grep -o 'http://127[^ ]*' "$1.out" | head -n 1)
-		[ -z "$url" ] || break
-		sleep 0.1
-	done
+	start_view "$1" "$2"
 	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "$url" "$1.json" "$3" || echo "  $1 ended with $?"
 	kill -INT $pid
 	wait $pid
@@ -47,10 +40,7 @@ by_file() { # NAME TRACE KIND
 	"$WEIR" report --html "$1.html" "$2" || not_ok "$1: the file is written"
 	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "file://$PWD/$1.html" "$1.json" "$3" || echo "  $1 ended with $?"
 }
-by_server sampled sampled.weir time
-by_file merged-file merged.weir time
-by_server merged merged.weir time
-by_server tree tree.weir sums
-by_server counted counted.weir counts
-by_server steps steps.weir sums
-by_file events-file events.weir time
+# They wait most of their time.
+together by_server sampled sampled.weir time -- by_file merged-file merged.weir time -- by_server merged merged.weir time -- \
+	by_server tree tree.weir sums
+together by_server counted counted.weir counts -- by_server steps steps.weir sums -- by_file events-file events.weir time

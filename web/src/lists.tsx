@@ -11,6 +11,7 @@ type Row = Record<string, unknown>;
 interface List {
   kind: string;
   empty: string;
+  needs?: keyof Meta["has"]; // without it there is no such report to ask for
   columns: [head: string, value: (row: Row, meta: Meta) => string][];
   pick?: (row: Row) => void;
 }
@@ -52,6 +53,7 @@ export const lists: Record<string, List> = {
   },
   hooks: {
     kind: "hooks",
+    needs: "hooks",
     empty: "No functions were hooked. 'weir record --functions NAMES' follows every call of those that you name.",
     columns: [
       ["Function", (r) => text(r.function)],
@@ -79,7 +81,8 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
   const keys = selection(state);
   // Whole traces have modules, hooks and probes, whatever was folded.
   const asked = which === "threads" ? { ...keys, thread: "" } : { metric: keys.metric };
-  const answer = useAnswer(`${which}${JSON.stringify(asked)}`, (a) => a.report<Row>(list.kind, asked));
+  const isThere = !list.needs || meta.has[list.needs];
+  const answer = useAnswer(`${which}${isThere}${JSON.stringify(asked)}`, async (a) => (isThere ? a.report<Row>(list.kind, asked) : undefined));
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (answer.isOld) return <Empty>…</Empty>;
