@@ -7,10 +7,10 @@ WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 	$(addprefix calltree/,arcs build build_counts build_events build_hooks build_life build_nodes build_samples \
 		call_costs calltree code_calls code_counts flat frame_names loss merge_stacks sample_walk thread timeline) \
 	$(addprefix query/,call_graph graph_layout query query_functions query_nodes query_paths query_threads \
-		query_waits transform) \
+		query_waits transform tree_diff) \
 	$(addprefix cmd/report/,arcs_report flat_report hooks_cost hooks_report loss_report modules_report \
 		probes_report report_json rows table threads_report tree_lines tree_report) \
-	$(addprefix cmd/view/,answer_graph answer_meta answer_names answer_report answer_timeline answer_tree engine kinds_of_answer \
+	$(addprefix cmd/view/,answer_diff answer_graph answer_meta answer_names answer_report answer_timeline answer_tree drawn_tree engine kinds_of_answer \
 		question view_arrays) \
 	cmd/report/script_lines cmd/report/terminal $(addprefix symbols/catalog/,rung_name segment_match) $(addprefix symbols/resolve/,module_map module_replay module_rows module_tree) wasm/engine_main wasm/stand_in))
 WASM_FLAGS := --target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=gnu17 -Oz -D_GNU_SOURCE \

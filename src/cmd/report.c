@@ -187,23 +187,27 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	return rc;
 }
 
-/* A file that could not be written as a whole does not stay. */
-static int write_html(const struct report_arguments *a, const char *trace, struct err *err)
+/* A file that could not be written as a whole does not stay. `before_path`: NULL when there is one trace
+ * alone. */
+static int write_html(const struct report_arguments *a, const char *before_path, const char *trace,
+	struct err *err)
 {
-	struct trace_reader *reader;
+	struct trace_reader *reader = NULL, *before = NULL;
 	struct output output;
 	FILE *out;
 	int fd, failed, rc = open_trace(&reader, trace, &a->open, err);
 
-	if (rc < 0)
-		return rc;
-	rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
+	if (rc >= 0 && before_path)
+		rc = open_trace(&before, before_path, &a->open, err);
+	if (rc >= 0)
+		rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
 	if (rc < 0) {
 		trace_reader_close(reader);
+		trace_reader_close(before);
 		return rc;
 	}
 	out = fdopen(fd, "wb");
-	rc = html_page_write(out, reader, a->open.counts.exe, err);
+	rc = html_page_write(out, reader, before, a->open.counts.exe, err);
 	failed = ferror(out);
 	failed |= fclose(out);
 	if (rc >= 0 && failed)
@@ -284,7 +288,9 @@ static int check_operands(
 	if (argc > 1 && report_kind_find(argv[0]))
 		return options_usage_error(command,
 			"two kinds of report are asked for, '%s' and '%s'", argv[0], argv[1]);
-	if (argc > 1)
+	if (argc > 2 && a->html)
+		return options_usage_error(command, "--html: more than two traces");
+	if (argc > 1 && !a->html)
 		return options_usage_error(command,
 			"'%s' is not a kind of report%s (nor can two traces be reported: '%s')",
 			argv[0], near_kind(argv[0], is_it), argv[1]);
@@ -330,7 +336,8 @@ static int run(const struct command *command, int argc, char **argv)
 	a.report.query.filter = a.filter ? &filter : NULL;
 	if (a.html) {
 		a.open.steps = OPEN_STEPS_COUNTS;
-		status = write_html(&a, argc > 0 ? argv[0] : "trace.weir", &err);
+		status = write_html(&a, argc > 1 ? argv[0] : NULL,
+			argc > 0 ? argv[argc - 1] : "trace.weir", &err);
 		return status < 0 ? command_fail(&err) : status;
 	}
 	suit_terminal(&a.report, kind, stdout);

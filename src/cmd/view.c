@@ -70,13 +70,16 @@ static void answer(void *ctx, const char *path, struct http_answer *a)
 }
 
 /* From another machine the port has to be led here; ssh says where we are logged in. */
-static void say_address(const struct http_server *s, const char *trace)
+static void say_address(const struct http_server *s, const char *before, const char *trace)
 {
 	const char *ssh = getenv("SSH_CONNECTION");
 	char host[256] = "HOST";
 	unsigned port = http_server_port(s);
 
-	printf("weir: '%s' is shown at http://127.0.0.1:%u/%s/ (Ctrl-C ends it)\n", trace, port,
+	printf("weir: '%s'", trace);
+	if (before)
+		printf(", compared with '%s',", before);
+	printf(" is shown at http://127.0.0.1:%u/%s/ (Ctrl-C ends it)\n", port,
 		http_server_token(s));
 	if (ssh && gethostname(host, sizeof(host) - 1) == 0)
 		printf("weir: from your own machine: ssh -N -L %u:127.0.0.1:%u %s, then open the same address there\n",
@@ -110,24 +113,30 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int view(struct view_arguments *a, const char *path, struct err *err)
+/* `before`: NULL when there is one trace alone. */
+static int view(
+	struct view_arguments *a, const char *before_path, const char *path, struct err *err)
 {
 	struct view_sources sources = {.exe = a->open.counts.exe};
 	struct view_more more = {&sources, view_answer_source};
-	struct trace_reader *reader;
+	struct trace_reader *reader, *before = NULL;
 	struct view_engine *engine;
 	struct http_server *server;
 	int rc;
 
 	a->open.steps = OPEN_STEPS_COUNTS;
-	rc = open_trace(&reader, path, &a->open, err);
-	if (rc < 0)
+	rc = before_path ? open_trace(&before, before_path, &a->open, err) : 0;
+	if (rc >= 0)
+		rc = open_trace(&reader, path, &a->open, err);
+	if (rc < 0) {
+		trace_reader_close(before);
 		return rc;
-	sources.engine = engine = view_engine_new(reader, &more);
+	}
+	sources.engine = engine = view_engine_new(reader, before, &more);
 	hold_signals();
 	rc = http_server_open(&server, (uint16_t)a->port, answer, engine, err);
 	if (rc == 0) {
-		say_address(server, path);
+		say_address(server, before_path, path);
 		wait_for_end();
 		http_server_close(server);
 	}
@@ -143,20 +152,23 @@ static int run(const struct command *command, int argc, char **argv)
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;
-	if (argc > 1)
-		return options_usage_error(command, "more than one trace");
+	if (argc > 2)
+		return options_usage_error(command, "more than two traces");
 	if (a.port > UINT16_MAX)
 		return options_usage_error(command, "--port: must be at most %u", UINT16_MAX);
-	return view(&a, argc ? argv[0] : "trace.weir", &err) < 0 ? command_fail(&err) : STATUS_DONE;
+	return view(&a, argc == 2 ? argv[0] : NULL, argc ? argv[argc - 1] : "trace.weir", &err) < 0
+		       ? command_fail(&err)
+		       : STATUS_DONE;
 }
 
 const struct command command_view = {
 	.name = "view",
-	.synopsis = "[TRACE] [--port N]",
+	.synopsis = "[[BEFORE] TRACE] [--port N]",
 	.summary = "shows a trace in a browser",
 	.options = view_options,
 	.details =
-		"TRACE is trace.weir unless given. The page is served on 127.0.0.1 alone, at an address that\n"
+		"TRACE is trace.weir unless given. With BEFORE, a trace of an earlier run, it is compared with\n"
+		"that: what is more, less and the same. The page is served on 127.0.0.1 alone, at an address that\n"
 		"is printed; whoever has it sees the trace. Ctrl-C ends it.\n",
 	.run = run,
 };

@@ -62,6 +62,11 @@ size_t transforms_n(const struct transforms *t)
 	return t ? t->v.n : 0;
 }
 
+const char *transforms_text(const struct transforms *t, size_t i)
+{
+	return t->v.v[i].text;
+}
+
 static bool find_kind(const char *word, size_t n, enum transform_kind *kind)
 {
 	for (int k = 0; k < N_KINDS; k++)
@@ -279,7 +284,8 @@ static void renew_threads(struct profile *p)
 	}
 }
 
-static int apply(const struct transform *t, struct profile *profile, struct err *err)
+/* Whether a function was meant; with `needs_one` the profile stays as it is when none was. */
+static bool apply(const struct transform *t, struct profile *profile, bool needs_one)
 {
 	size_t n_nodes = calltree_n_nodes(profile->tree),
 	       n_routines = calltree_n_routines(profile->tree);
@@ -291,7 +297,7 @@ static int apply(const struct transform *t, struct profile *profile, struct err 
 	p.node = mem_calloc(n_nodes, sizeof(*p.node));
 	p.routine = mem_calloc(n_routines, sizeof(*p.routine));
 	has_any = mark_meant(&p);
-	if (has_any) {
+	if (has_any || !needs_one) {
 		p.to = calltree_new_like(p.from);
 		walk(&p);
 		calltree_free(profile->tree);
@@ -303,8 +309,7 @@ static int apply(const struct transform *t, struct profile *profile, struct err 
 	free(p.is_below);
 	free(p.node);
 	free(p.routine);
-	return has_any ? 0
-		       : err_set(err, ERR_NOT_FOUND, "'%s': no function here is meant", t->text);
+	return has_any;
 }
 
 int transforms_apply(const struct transforms *t, struct profile *p, struct err *err)
@@ -312,6 +317,18 @@ int transforms_apply(const struct transforms *t, struct profile *p, struct err *
 	int rc = 0;
 
 	for (size_t i = 0; rc >= 0 && i < transforms_n(t); i++)
-		rc = apply(&t->v.v[i], p, err);
+		rc = apply(&t->v.v[i], p, true)
+			     ? 0
+			     : err_set(err, ERR_NOT_FOUND, "'%s': no function here is meant",
+				       t->v.v[i].text);
 	return rc;
+}
+
+uint64_t transforms_apply_any(const struct transforms *t, struct profile *p)
+{
+	uint64_t met = 0;
+
+	for (size_t i = 0; i < transforms_n(t); i++)
+		met |= (uint64_t)apply(&t->v.v[i], p, false) << i;
+	return met;
 }

@@ -19,11 +19,12 @@
 #define WEIR_QUERY_TRANSFORM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "calltree/build.h"
 
-#define TRANSFORMS_MAX 64
+#define TRANSFORMS_MAX 64 /* as many as an uint64_t has bits */
 
 struct transforms;
 
@@ -31,9 +32,13 @@ struct transforms;
 int transforms_parse(struct transforms **out, const char *text, struct err *err);
 void transforms_free(struct transforms *t);
 size_t transforms_n(const struct transforms *t); /* NULL: 0 */
+const char *transforms_text(const struct transforms *t, size_t i); /* as it was given */
 
 /* The profile's tree, total and threads become those that are left. A transform that meets no function
  * is a failure, since an answer to another question would follow. */
 int transforms_apply(const struct transforms *t, struct profile *p, struct err *err);
+/* For one of several profiles that are compared: where no function is meant there is nothing to do, or, with
+ * focus, nothing left. Bit i says that transform i met a function here. */
+uint64_t transforms_apply_any(const struct transforms *t, struct profile *p);
 
 #endif

@@ -4,6 +4,7 @@
  *
  *   weir_alloc(n)       memory for n bytes, the page's until weir_open or weir_ask takes it
  *   weir_open(p, n)     the trace; 0, or 1 and the answer is a sentence
+ *   weir_open_before(p, n)   in front of weir_open: the trace that it is compared with; likewise
  *   weir_ask(p, n)      a question; likewise
  *   weir_answer(), weir_answer_bytes()   the answer, until the next call
  */
@@ -16,6 +17,7 @@
 #define EXPORT(name) __attribute__((export_name(#name)))
 
 static struct view_engine *engine;
+static struct trace_reader *before; /* NULL: the trace is not compared with another */
 static struct buf answer;
 
 EXPORT(weir_alloc) void *weir_alloc(size_t n)
@@ -30,6 +32,15 @@ static int say(const struct err *err)
 	return 1;
 }
 
+EXPORT(weir_open_before) int weir_open_before(const uint8_t *trace, size_t n, const char *name)
+{
+	struct err err = {0};
+
+	return trace_reader_open_bytes(&before, (struct span){trace, n}, true, name, &err) < 0
+		       ? say(&err)
+		       : 0;
+}
+
 EXPORT(weir_open) int weir_open(const uint8_t *trace, size_t n, const char *name)
 {
 	struct trace_reader *reader;
@@ -37,7 +48,7 @@ EXPORT(weir_open) int weir_open(const uint8_t *trace, size_t n, const char *name
 
 	if (trace_reader_open_bytes(&reader, (struct span){trace, n}, true, name, &err) < 0)
 		return say(&err);
-	engine = view_engine_new(reader, NULL);
+	engine = view_engine_new(reader, before, NULL);
 	return 0;
 }
 

@@ -85,22 +85,60 @@ static int take_numbers(struct asked *a, const struct question *q, struct err *e
 
 /* ---- the answer ---- */
 
-static void put_box(struct json *j, const struct profile *p, const struct call_graph *g, size_t i)
+/* What a graph is of: a tree; of two traces the tree of both, whose figures are for widths alone. */
+struct graphed {
+	const struct calltree *tree;
+	const struct view_comparison *both; /* NULL: of one */
+	uint64_t total;
+};
+
+/* The newer trace's, or the older one's when it is in that alone. */
+static const struct flat_row *row_of(const struct graphed *of, const struct graph_function *f)
+{
+	const struct tree_diff_row *row;
+
+	if (!of->both || !f->routine)
+		return &f->row;
+	row = &of->both->diff->rows[f->routine];
+	return &row->sides[row->is_there[DIFF_AFTER] ? DIFF_AFTER : DIFF_BEFORE];
+}
+
+static bool is_exact(const struct graphed *of, const struct graph_function *f)
+{
+	return f->routine ? row_of(of, f)->exact
+			  : calltree_has_events(
+				    of->both ? of->both->sides[DIFF_AFTER]->tree : of->tree);
+}
+
+static void put_figures(struct json *j, const struct graphed *of, const struct graph_function *f)
+{
+	const struct flat_row *row = row_of(of, f);
+
+	if (of->both && f->routine) {
+		const struct tree_diff_row *both = &of->both->diff->rows[f->routine];
+
+		view_put_function_diff(j, of->both, both);
+		row = &both->sides[DIFF_AFTER];
+	}
+	json_u64_if(j, "calls", row->has_events, row->calls);
+	json_u64(j, "base", row->base);
+	json_u64(j, "cum", of->both && !f->routine ? of->total : row->cum);
+	json_bool(j, "exact", is_exact(of, f));
+}
+
+static void put_box(struct json *j, const struct graphed *of, const struct call_graph *g, size_t i)
 {
 	static const char *const states[] = {"leaf", "folded", "filtered", "open"};
 	const struct graph_function *f = &g->functions[i];
 	const struct graph_box *box = &g->layout.boxes[i];
-	const struct calltree_routine *r = calltree_get_routine(p->tree, f->routine);
+	const struct calltree_routine *r = calltree_get_routine(of->tree, f->routine);
 
 	json_object_begin(j, NULL);
 	json_u64(j, "routine", f->routine);
 	json_string(j, "name", f->routine ? r->name : "program");
 	json_string(j, "image", f->routine && *r->image ? r->image : NULL);
 	json_string(j, "state", states[f->state]);
-	json_u64_if(j, "calls", f->row.has_events, f->row.calls);
-	json_u64(j, "base", f->row.base);
-	json_u64(j, "cum", f->row.cum);
-	json_bool(j, "exact", f->routine ? f->row.exact : calltree_has_events(p->tree));
+	put_figures(j, of, f);
 	json_bool(j, "recursive", f->is_recursive);
 	json_u64(j, "callees", f->n_callees);
 	json_u64(j, "shown", f->n_shown);
@@ -112,7 +150,7 @@ static void put_box(struct json *j, const struct profile *p, const struct call_g
 	json_object_end(j);
 }
 
-static void put_arc(struct json *j, const struct call_graph *g, size_t i)
+static void put_arc(struct json *j, const struct graphed *of, const struct call_graph *g, size_t i)
 {
 	static const char *const widths[] = {"none", "linear", "log", "adaptive"};
 	const struct graph_arc *arc = &g->arcs[i];
@@ -124,7 +162,7 @@ static void put_arc(struct json *j, const struct call_graph *g, size_t i)
 	json_u64_if(j, "calls", arc->has_calls, arc->calls);
 	json_u64(j, "cum", arc->cum);
 	json_double(j, "share", arc->share);
-	json_bool(j, "exact", arc->is_exact);
+	json_bool(j, "exact", of->both ? is_exact(of, &g->functions[line->to]) : arc->is_exact);
 	json_bool(j, "recursive", arc->is_recursive);
 	json_bool(j, "back", line->is_back);
 	json_object_begin(j, "width");
@@ -140,7 +178,18 @@ static void put_arc(struct json *j, const struct call_graph *g, size_t i)
 	json_object_end(j);
 }
 
-static void put_graph(FILE *out, const struct profile *p, const struct call_graph *g, uint32_t root)
+/* What shares are of: of two traces the newer one's. */
+static uint64_t whole_of(const struct graphed *of, const struct call_graph *g, uint32_t root)
+{
+	if (!of->both)
+		return g->whole;
+	return root && root < calltree_n_routines(of->tree)
+		       ? of->both->diff->rows[root].sides[DIFF_AFTER].cum
+		       : of->total;
+}
+
+static void put_graph(
+	FILE *out, const struct graphed *of, const struct call_graph *g, uint32_t root)
 {
 	struct json j;
 
@@ -150,22 +199,22 @@ static void put_graph(FILE *out, const struct profile *p, const struct call_grap
 	json_u64(&j, "functions", g->n_functions);
 	json_u64(&j, "hidden", g->n_hidden);
 	json_u64(&j, "root", root);
-	json_u64(&j, "whole", g->whole);
-	json_u64(&j, "total", p->total);
+	json_u64(&j, "whole", whole_of(of, g, root));
+	json_u64(&j, "total", of->total);
 	json_double(&j, "w", g->layout.width);
 	json_double(&j, "h", g->layout.height);
 	json_array_begin(&j, "boxes");
 	for (size_t i = 0; i < g->layout.n_boxes; i++)
-		put_box(&j, p, g, i);
+		put_box(&j, of, g, i);
 	json_array_end(&j);
 	json_array_begin(&j, "arcs");
 	for (size_t i = 0; i < g->layout.n_lines; i++)
-		put_arc(&j, g, i);
+		put_arc(&j, of, g, i);
 	json_array_end(&j);
 	json_object_end(&j);
 }
 
-static int answer(struct asked *a, const struct profile *p, struct buf *out, struct err *err)
+static int answer(struct asked *a, const struct graphed *of, struct buf *out, struct err *err)
 {
 	struct call_graph g;
 	struct flat flat;
@@ -173,15 +222,12 @@ static int answer(struct asked *a, const struct profile *p, struct buf *out, str
 	size_t n = 0;
 	FILE *file;
 
-	if (p->counts.is_flat)
-		return err_set(
-			err, ERR_NOT_FOUND, "%s is known by function, not by call", p->metric);
 	file = open_memstream(&text, &n);
 	if (!file)
 		return err_set(err, ERR_FAILED, "no memory for the answer");
-	flat_init(&flat, p->tree);
-	call_graph_init(&g, p->tree, &flat, &a->q);
-	put_graph(file, p, &g, a->q.root);
+	flat_init(&flat, of->tree);
+	call_graph_init(&g, of->tree, &flat, &a->q);
+	put_graph(file, of, &g, a->q.root);
 	call_graph_release(&g);
 	flat_release(&flat);
 	fclose(file);
@@ -190,15 +236,12 @@ static int answer(struct asked *a, const struct profile *p, struct buf *out, str
 	return 0;
 }
 
-int view_answer_graph(
-	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
+static int take_and_answer(
+	const struct question *q, const struct graphed *of, struct buf *out, struct err *err)
 {
 	struct asked a = {0};
-	struct profile *p;
-	int rc = view_profile(e, q, &p, err);
+	int rc = take_numbers(&a, q, err);
 
-	if (rc >= 0)
-		rc = take_numbers(&a, q, err);
 	if (rc >= 0)
 		rc = take_choices(&a, q, "folded", GRAPH_FOLDED, err);
 	if (rc >= 0)
@@ -210,8 +253,42 @@ int view_answer_graph(
 	a.q.places = a.places.v;
 	a.q.n_places = a.places.n;
 	if (rc >= 0)
-		rc = answer(&a, p, out, err);
+		rc = answer(&a, of, out, err);
 	vec_release(&a.choices);
 	vec_release(&a.places);
 	return rc;
+}
+
+static int check_calls(const struct profile *p, struct err *err)
+{
+	return p->counts.is_flat ? err_set(err, ERR_NOT_FOUND,
+					   "%s is known by function, not by call", p->metric)
+				 : 0;
+}
+
+int view_answer_graph(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
+{
+	struct graphed of = {0};
+	struct profile *p;
+
+	if (view_profile(e, q, &p, err) < 0 || check_calls(p, err) < 0)
+		return err->code;
+	of.tree = p->tree;
+	of.total = p->total;
+	return take_and_answer(q, &of, out, err);
+}
+
+int view_answer_diff_graph(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
+{
+	struct view_comparison c;
+	struct graphed of = {.both = &c};
+
+	if (view_compare(e, q, &c, err) < 0 || check_calls(c.sides[DIFF_BEFORE], err) < 0 ||
+		check_calls(c.sides[DIFF_AFTER], err) < 0)
+		return err->code;
+	of.tree = c.diff->both;
+	of.total = c.sides[DIFF_AFTER]->total;
+	return take_and_answer(q, &of, out, err);
 }

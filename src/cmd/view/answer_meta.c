@@ -18,6 +18,20 @@ static void put_facts(struct json *j, const struct trace_reader *r)
 	json_object_end(j);
 }
 
+/* All that there are, in order of their numbers, and which one this is. */
+static void put_traces(struct json *j, const struct view_engine *e, const struct trace_reader *this)
+{
+	uint32_t number = 0;
+
+	json_array_begin(j, "traces");
+	for (uint32_t i = 1; i <= view_n_traces(e); i++) {
+		json_string(j, NULL, trace_reader_name(view_trace(e, i)));
+		number = view_trace(e, i) == this ? i : number;
+	}
+	json_array_end(j);
+	json_u64(j, "number", number);
+}
+
 static void put_metrics(struct json *j, const struct trace_reader *r)
 {
 	json_array_begin(j, "metrics");
@@ -70,7 +84,6 @@ static void put_profile(struct json *j, const struct profile *p)
 int view_answer_meta(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
 {
-	const struct trace_reader *r = view_reader(e);
 	struct profile *p;
 	struct json j;
 	char *text = NULL;
@@ -86,9 +99,10 @@ int view_answer_meta(
 	json_object_begin(&j, NULL);
 	json_u64(&j, "weir", 1);
 	json_string(&j, "version", WEIR_VERSION);
-	json_string(&j, "trace", trace_reader_name(r));
-	put_facts(&j, r);
-	put_metrics(&j, r);
+	json_string(&j, "trace", trace_reader_name(p->reader));
+	put_traces(&j, e, p->reader);
+	put_facts(&j, p->reader);
+	put_metrics(&j, p->reader);
 	put_profile(&j, p);
 	report_json_loss(&j, &p->loss);
 	json_object_end(&j);

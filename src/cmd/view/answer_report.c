@@ -41,7 +41,7 @@ static int take_options(
 static int render(struct view_engine *e, const struct question *q, size_t which,
 	struct report_options *options, struct buf *out, struct err *err)
 {
-	struct report report = {.options = options, .reader = view_reader(e)};
+	struct report report = {.options = options};
 	struct profile *p;
 	char *text = NULL;
 	size_t n = 0;
@@ -49,6 +49,7 @@ static int render(struct view_engine *e, const struct question *q, size_t which,
 
 	if (view_profile(e, q, &p, err) < 0)
 		return err->code;
+	report.reader = p->reader;
 	report.profile = p;
 	report.loss = &p->loss;
 	report.out = open_memstream(&text, &n);

@@ -11,7 +11,7 @@ int view_answer_source(void *ctx, const struct question *q, struct buf *out, str
 {
 	const struct view_sources *sources = ctx;
 	struct report_options options = {.json = true, .exe = sources->exe};
-	struct report report = {.options = &options, .reader = view_reader(sources->engine)};
+	struct report report = {.options = &options};
 	struct profile *p;
 	char *text = NULL;
 	size_t n = 0;
@@ -28,6 +28,7 @@ int view_answer_source(void *ctx, const struct question *q, struct buf *out, str
 		return err_set(err, ERR_FORMAT, "source needs a function");
 	if (view_profile(sources->engine, q, &p, err) < 0)
 		return err->code;
+	report.reader = p->reader;
 	report.profile = p;
 	report.loss = &p->loss;
 	report.out = open_memstream(&text, &n);

@@ -116,7 +116,7 @@ static void put_window(struct buf *out, const struct timeline *t, const struct t
 int view_answer_timeline(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
 {
-	struct used_names u = {.r = view_reader(e)};
+	struct used_names u = {0};
 	uint64_t columns = COLUMNS;
 	struct buf drawn = {0};
 	struct profile *p;
@@ -124,6 +124,7 @@ int view_answer_timeline(
 
 	if (question_u64(q, "columns", &columns, err) < 0 || view_profile(e, q, &p, err) < 0)
 		return err->code;
+	u.r = p->reader;
 	if (timeline_init(&t, p, 0, columns < TIMELINE_COLUMNS_MAX ? (uint32_t)columns : 0, err) <
 		0)
 		return err->code;

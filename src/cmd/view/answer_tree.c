@@ -12,72 +12,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/order.h"
+#include "cmd/view/drawn_tree.h"
 #include "cmd/view/engine.h"
-#include "cmd/view/view_arrays.h"
 
 #define FLAG_EXACT     1
 #define FLAG_SAMPLED   2 /* no event entered it */
 #define FLAG_RECURSIVE 4
 #define FLAG_THREAD    8
 #define FLAG_CHAIN     16 /* the first sampled box below an event */
-
-enum order { ORDER_CUM, ORDER_NAME, ORDER_TIME };
-
-struct drawn_tree {
-	const struct calltree *t;
-	enum order order;
-	uint64_t *width;     /* by node: its part of the whole and those of all below it */
-	VEC(uint32_t) nodes; /* depth first */
-	VEC(uint32_t) pending;
-};
-
-static int compare_siblings(const void *a, const void *b, void *context)
-{
-	const struct drawn_tree *d = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int by = 0;
-
-	if (d->order == ORDER_NAME)
-		by = strcmp(calltree_get_routine(d->t, calltree_get(d->t, y)->routine)->name,
-			calltree_get_routine(d->t, calltree_get(d->t, x)->routine)->name);
-	else if (d->order == ORDER_CUM)
-		by = ORDER(d->width[x], d->width[y]);
-	return by ?: ORDER(y, x);
-}
-
-/* The first of them comes last, since the last is taken first. */
-static void push_siblings(struct drawn_tree *d, uint32_t first)
-{
-	size_t from = d->pending.n, n;
-
-	for (uint32_t id = first; id; id = calltree_get(d->t, id)->next_sibling)
-		vec_push(&d->pending, id);
-	n = d->pending.n - from;
-	if (n > 1)
-		qsort_r(d->pending.v + from, n, sizeof(uint32_t), compare_siblings, d);
-}
-
-static void drawn_tree_init(struct drawn_tree *d)
-{
-	d->width = calltree_split_bases(d->t);
-	for (size_t id = calltree_n_nodes(d->t); id-- > 1;)
-		d->width[calltree_get(d->t, (uint32_t)id)->parent] += d->width[id];
-	push_siblings(d, calltree_first_root(d->t));
-	while (d->pending.n) {
-		uint32_t id = d->pending.v[--d->pending.n];
-
-		vec_push(&d->nodes, id);
-		push_siblings(d, calltree_get(d->t, id)->first_child);
-	}
-}
-
-static void drawn_tree_release(struct drawn_tree *d)
-{
-	free(d->width);
-	vec_release(&d->nodes);
-	vec_release(&d->pending);
-}
 
 static uint8_t flags_of(const struct calltree *t, uint32_t id)
 {
@@ -86,52 +28,6 @@ static uint8_t flags_of(const struct calltree *t, uint32_t id)
 	return (uint8_t)((node->exact ? FLAG_EXACT : 0) | (node->sampled ? FLAG_SAMPLED : 0) |
 			 (node->rl > 1 ? FLAG_RECURSIVE : 0) | (node->parent ? 0 : FLAG_THREAD) |
 			 (calltree_begins_chain(t, id) ? FLAG_CHAIN : 0));
-}
-
-/* Where boxes begin and end: a box follows its elder siblings, from the beginning of its parent on. */
-static void put_places(struct drawn_tree *d, struct buf *out)
-{
-	size_t n = d->nodes.n;
-	double *left = view_array(out, "left", VIEW_F64, n);
-	double *next =
-		mem_calloc(calltree_n_nodes(d->t), sizeof(*next)); /* where a child may begin */
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t id = d->nodes.v[i], parent = calltree_get(d->t, id)->parent;
-
-		left[i] = next[id] = next[parent];
-		next[parent] += (double)d->width[id];
-	}
-	free(next);
-}
-
-static void put_ends(struct drawn_tree *d, struct buf *out)
-{
-	size_t n = d->nodes.n;
-	uint32_t *end = view_array(out, "end", VIEW_U32, n);
-	uint32_t *at =
-		mem_calloc(calltree_n_nodes(d->t), sizeof(*at)); /* by node: where it stands */
-
-	for (size_t i = 0; i < n; i++)
-		at[d->nodes.v[i]] = (uint32_t)i;
-	for (size_t i = n; i-- > 0;) {
-		uint32_t parent = calltree_get(d->t, d->nodes.v[i])->parent;
-
-		if (!end[i])
-			end[i] = (uint32_t)i + 1;
-		if (parent && end[i] > end[at[parent]])
-			end[at[parent]] = end[i];
-	}
-	free(at);
-}
-
-static void put_u32(struct drawn_tree *d, struct buf *out, const char *name, size_t offset)
-{
-	uint32_t *to = view_array(out, name, VIEW_U32, d->nodes.n);
-
-	for (size_t i = 0; i < d->nodes.n; i++)
-		memcpy(&to[i], (const char *)calltree_get(d->t, d->nodes.v[i]) + offset,
-			sizeof(*to));
 }
 
 static void put_f64(struct drawn_tree *d, struct buf *out, const char *name, size_t offset)
@@ -162,40 +58,16 @@ static void put_calls(struct drawn_tree *d, const struct profile *p, struct buf 
 static void put_arrays(
 	struct drawn_tree *d, const struct profile *p, uint32_t n_more, struct buf *out)
 {
-	size_t n = d->nodes.n;
-	double *width;
 	uint8_t *flags;
 
-	view_arrays_begin(out, n_more + 10);
-	memcpy(view_array(out, "node", VIEW_U32, n), d->nodes.v, n * sizeof(uint32_t));
-	put_u32(d, out, "routine", offsetof(struct calltree_node, routine));
-	put_u32(d, out, "depth", offsetof(struct calltree_node, level));
+	view_arrays_begin(out, n_more + DRAWN_TREE_ARRAYS + 4);
+	drawn_tree_put(d, out);
 	put_f64(d, out, "cum", offsetof(struct calltree_node, cum));
 	put_f64(d, out, "base", offsetof(struct calltree_node, base));
 	put_calls(d, p, out);
-	put_places(d, out);
-	width = view_array(out, "width", VIEW_F64, n);
-	for (size_t i = 0; i < n; i++)
-		width[i] = (double)d->width[d->nodes.v[i]];
-	put_ends(d, out);
-	flags = view_array(out, "flags", VIEW_U8, n);
-	for (size_t i = 0; i < n; i++)
+	flags = view_array(out, "flags", VIEW_U8, d->nodes.n);
+	for (size_t i = 0; i < d->nodes.n; i++)
 		flags[i] = flags_of(d->t, d->nodes.v[i]);
-}
-
-static int take_order(const struct question *q, enum order *order, struct err *err)
-{
-	const char *text = question_text(q, "order");
-
-	if (!text || !strcmp(text, "cum"))
-		*order = ORDER_CUM;
-	else if (!strcmp(text, "name"))
-		*order = ORDER_NAME;
-	else if (!strcmp(text, "time"))
-		*order = ORDER_TIME;
-	else
-		return err_set(err, ERR_FORMAT, "order: '%s' is none of cum, name, time", text);
-	return 0;
 }
 
 int view_answer_tree(
@@ -204,10 +76,9 @@ int view_answer_tree(
 	struct drawn_tree d = {0};
 	struct profile *p;
 
-	if (take_order(q, &d.order, err) < 0 || view_profile(e, q, &p, err) < 0)
+	if (drawn_tree_take_order(&d, q, err) < 0 || view_profile(e, q, &p, err) < 0)
 		return err->code;
-	d.t = p->tree;
-	drawn_tree_init(&d);
+	drawn_tree_init(&d, p->tree);
 	put_arrays(&d, p, 0, out);
 	drawn_tree_release(&d);
 	return 0;
@@ -280,8 +151,8 @@ int view_answer_callers(
 		return err->code;
 	if (!routine || routine >= calltree_n_routines(p->tree))
 		return err_set(err, ERR_NOT_FOUND, "routine: there is no function of that number");
-	d.t = t = callers_of(p->tree, (uint32_t)routine);
-	drawn_tree_init(&d);
+	t = callers_of(p->tree, (uint32_t)routine);
+	drawn_tree_init(&d, t);
 	put_arrays(&d, p, 1, out);
 	for (uint32_t r = 0; r < calltree_n_routines(t); r++)
 		buf_put_text(&names, calltree_get_routine(t, r)->name);

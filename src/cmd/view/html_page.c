@@ -194,28 +194,37 @@ static const char head[] =
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>weir</title>\n"
 	"<link rel=\"icon\" href=\"data:,\">\n";
 
-int html_page_write(FILE *out, struct trace_reader *reader, const char *exe, struct err *err)
+static int write_trace(FILE *out, const char *id, struct trace_reader *reader, struct err *err)
 {
 	struct buf trace = {0};
-	struct view_engine *engine;
 	int rc = copy_plain(reader, &trace, err);
 
-	engine = view_engine_new(reader, NULL);
-	if (rc >= 0) {
-		fputs(head, out);
-		write_text(out, "<style>", "page.css", "</style>\n");
-		fputs("</head>\n<body>\n<div id=\"page\"></div>\n"
-		      "<noscript>This page needs JavaScript. It asks nobody.</noscript>\n",
-			out);
-		rc = write_packed(out, "weir-trace", buf_span(&trace), err);
-	}
+	if (rc >= 0)
+		rc = write_packed(out, id, buf_span(&trace), err);
+	buf_release(&trace);
+	return rc;
+}
+
+int html_page_write(FILE *out, struct trace_reader *reader, struct trace_reader *before,
+	const char *exe, struct err *err)
+{
+	struct view_engine *engine = view_engine_new(reader, before, NULL);
+	int rc;
+
+	fputs(head, out);
+	write_text(out, "<style>", "page.css", "</style>\n");
+	fputs("</head>\n<body>\n<div id=\"page\"></div>\n"
+	      "<noscript>This page needs JavaScript. It asks nobody.</noscript>\n",
+		out);
+	rc = write_trace(out, "weir-trace", reader, err);
+	if (rc >= 0 && before)
+		rc = write_trace(out, "weir-before", before, err);
 	if (rc >= 0)
 		rc = write_packed(out, "weir-engine", page_file_find("engine.wasm")->bytes, err);
 	if (rc >= 0)
 		rc = write_sources(out, engine, exe, err);
 	if (rc >= 0)
 		write_text(out, "<script>", "page.js", "</script>\n</body>\n</html>\n");
-	buf_release(&trace);
 	view_engine_free(engine);
 	return rc;
 }

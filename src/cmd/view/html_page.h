@@ -14,7 +14,9 @@
 #define HTML_TRACE_BYTES_MAX ((size_t)256 << 20) /* unpacked; larger ones are for weir view */
 #define HTML_SOURCES_MAX     100		 /* functions */
 
-/* Takes the reader over. `exe`: as of reports. */
-int html_page_write(FILE *out, struct trace_reader *reader, const char *exe, struct err *err);
+/* Takes the readers over. `before`: a trace to compare with, in the page, too; NULL: none. `exe`: as of
+ * reports. */
+int html_page_write(FILE *out, struct trace_reader *reader, struct trace_reader *before,
+	const char *exe, struct err *err);
 
 #endif

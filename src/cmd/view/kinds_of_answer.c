@@ -9,6 +9,9 @@ const struct view_kind view_kinds[] = {
 	{"tree", "order", view_answer_tree},
 	{"callers", "routine", view_answer_callers},
 	{"graph", "filter folded open root places names max", view_answer_graph},
+	{"diff", "order", view_answer_diff},
+	{"diff-functions", "", view_answer_diff_functions},
+	{"diff-graph", "filter folded open root places names max", view_answer_diff_graph},
 	{"timeline", "columns", view_answer_timeline},
 	{0},
 };

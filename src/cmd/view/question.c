@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/view/question.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -110,6 +111,18 @@ const char *question_text(const struct question *q, const char *key)
 		if (!strcmp(q->keys[i].key, key))
 			return q->keys[i].value;
 	return NULL;
+}
+
+void question_set(struct question *q, const char *key, const char *value)
+{
+	size_t i = 0;
+
+	while (i < q->n_keys && strcmp(q->keys[i].key, key) != 0)
+		i++;
+	assert(i < QUESTION_KEYS_MAX + QUESTION_KEYS_SET);
+	q->keys[i].key = key;
+	q->keys[i].value = value;
+	q->n_keys += i == q->n_keys;
 }
 
 int question_u64(const struct question *q, const char *key, uint64_t *value, struct err *err)

@@ -14,13 +14,14 @@
 
 #define QUESTION_BYTES_MAX 65536
 #define QUESTION_KEYS_MAX  32
+#define QUESTION_KEYS_SET  2 /* by question_set, beside those of the question itself */
 
 struct question {
 	const char *kind; /* "report" */
 	const char *name; /* "flat", or "" */
 	struct {
 		const char *key, *value;
-	} keys[QUESTION_KEYS_MAX];
+	} keys[QUESTION_KEYS_MAX + QUESTION_KEYS_SET];
 	size_t n_keys;
 	char *text; /* owns all of these */
 };
@@ -31,6 +32,8 @@ void question_release(struct question *q);
 
 /* NULL when the key is not there; "" is a value. */
 const char *question_text(const struct question *q, const char *key);
+/* Gives the key another value, which is borrowed; for a copy of a question that is to ask something else. */
+void question_set(struct question *q, const char *key, const char *value);
 /* `*value` stays when the key is not there. */
 int question_u64(const struct question *q, const char *key, uint64_t *value, struct err *err);
 /* Every key is in one of the lists of words; NULL: none. */

@@ -3,13 +3,15 @@
 #define WORLD_TRACE "view-engine.weir"
 #include "profile_world.h"
 
+#include <math.h>
+
 #include "cmd/view/engine.h"
 
 static struct view_engine *engine;
 static struct buf answer;
 
 /* main (base 3) calls a (base 5, twice) and b (base 2), which calls a (base 4). */
-static void begin_world(void)
+static void write_trace(void)
 {
 	uint32_t own, f_main, f_a, f_b;
 	uint64_t t = 1000;
@@ -31,7 +33,36 @@ static void begin_world(void)
 	enter(own, t, f_main, true);
 	CHECK_EQ(trace_writer_close(w, &err), 0);
 	CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
-	engine = view_engine_new(reader, NULL);
+}
+
+static void begin_world(void)
+{
+	write_trace();
+	engine = view_engine_new(reader, NULL, NULL);
+	reader = NULL;
+}
+
+/* Before that: main (base 1) calls a (base 11, once), which calls c (base 2). */
+static void begin_two_worlds(void)
+{
+	struct trace_reader *before;
+	uint32_t own, f_main, f_a, f_c;
+
+	begin();
+	own = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f_main = named("main", FRAME_KIND_NATIVE);
+	f_a = named("a<b>&\"", FRAME_KIND_NATIVE);
+	f_c = named("c", FRAME_KIND_NATIVE);
+	enter(own, 500, f_main, false);
+	enter(own, 501, f_a, false);
+	enter(own, 512, f_c, false);
+	enter(own, 514, f_c, true);
+	enter(own, 514, f_a, true);
+	enter(own, 514, f_main, true);
+	CHECK_EQ(trace_writer_close(w, &err), 0);
+	CHECK_EQ(trace_reader_open(&before, path, &err), 0);
+	write_trace();
+	engine = view_engine_new(reader, before, NULL);
 	reader = NULL;
 }
 
@@ -216,6 +247,101 @@ static void the_graph_is_json(void)
 	end_world();
 }
 
+static void every_answer_can_be_of_either_trace(void)
+{
+	begin_two_worlds();
+	CHECK(ask("meta") && answer_has("\"number\": 2") && answer_has("\"functions\": 4"));
+	CHECK(ask("meta?trace=2") && answer_has("\"number\": 2") && answer_has("\"total\": 14"));
+	CHECK(ask("meta?trace=1") && answer_has("\"number\": 1") && answer_has("\"total\": 14"));
+	CHECK(ask("report/flat") && answer_has("\"name\": \"b\"") &&
+		!answer_has("\"name\": \"c\""));
+	CHECK(ask("report/flat?trace=1") && answer_has("\"name\": \"c\"") &&
+		!answer_has("\"name\": \"b\""));
+	CHECK(ask("tree?trace=1") && length("node", 4) == 4 && f64("base", 2) == 11);
+	CHECK(ask("tree") && length("node", 4) == 5);
+	CHECK(ask("names?trace=1") && ask("timeline?trace=1") && ask("graph?trace=1&filter=0"));
+	CHECK(answer_has("\"name\": \"c\""));
+	CHECK(ask("report/threads?trace=1") && ask("report/loss?trace=1"));
+	refuse("tree?trace=3", "there is no trace 3 here, of 2");
+	refuse("tree?trace=0", "there is no trace 0 here");
+	refuse("tree?trace=x", "trace: 'x' is not a number");
+	end_world();
+}
+
+/* Which box of an answer is of a function. */
+static uint32_t box_of(const char *name, uint32_t depth)
+{
+	size_t n_names, n;
+	const char *names = array("name", 1, &n_names);
+	const uint32_t *routines = array("routine", 4, &n), *depths = array("depth", 4, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *text = names;
+
+		for (uint32_t r = 0; r < routines[i]; r++)
+			text += strlen(text) + 1;
+		if (depths[i] == depth && !strcmp(text, name))
+			return i;
+	}
+	CHECK_STR("no box of", name);
+	return 0;
+}
+
+static void a_diff_is_the_tree_of_both(void)
+{
+	uint32_t i;
+
+	begin_two_worlds();
+	CHECK(ask("diff"));
+	/* threads, main, a, c below it, b, a below that */
+	CHECK_EQ(length("node", 4), 6);
+	i = box_of("main", 1);
+	CHECK(f64("cum", i) == 14 && f64("before_cum", i) == 14 && f64("more_cum", i) == 0);
+	CHECK(f64("base", i) == 3 && f64("before_base", i) == 1 && f64("more_base", i) == 2);
+	CHECK(f64("width", i) == 3 + 11 + 2 + 2 + 4);
+	i = box_of("a<b>&\"", 2);
+	CHECK(f64("cum", i) == 5 && f64("before_cum", i) == 13 && f64("more_cum", i) == -8);
+	CHECK(f64("calls", i) == 2 && f64("before_calls", i) == 1);
+	i = box_of("c", 3);
+	CHECK(f64("cum", i) == 0 && f64("before_cum", i) == 2 && isnan(f64("calls", i)));
+	i = box_of("b", 2);
+	CHECK(f64("cum", i) == 6 && f64("before_cum", i) == 0);
+	CHECK(f64("samples", i) == 0 && length("flags", 1) == 6 && length("before_flags", 1) == 6);
+
+	CHECK(ask("diff-functions"));
+	CHECK(answer_has("\"total\": {\"before\": 14, \"after\": 14, \"more\": 0}"));
+	CHECK(answer_has("\"more\": {\"base\": -2, \"cum\": -4, \"calls\": 2}")); /* a: 9, was 13 */
+	CHECK(answer_has("\"more\": {\"base\": -2, \"cum\": -2, \"calls\": -1}")); /* c is gone */
+	CHECK(answer_has("\"more\": {\"base\": 2, \"cum\": 6, \"calls\": 1}"));	   /* b is new */
+	CHECK(ask("diff-graph?filter=0") && answer_has("\"functions\": 4"));
+	CHECK(answer_has("\"name\": \"b\"") && answer_has("\"name\": \"c\""));
+	CHECK(answer_has("\"more\": {\"base\": -2, \"cum\": -4, \"calls\": 2}"));
+	end_world();
+}
+
+static void a_diff_has_the_keys_of_a_selection(void)
+{
+	begin_two_worlds();
+	CHECK(ask("diff?transform=fold%3Dmain&order=name") && length("node", 4) == 5);
+	CHECK(ask("diff?to=4") && f64("cum", box_of("main", 1)) == 4 &&
+		f64("before_cum", box_of("main", 1)) == 4);
+	/* A function that one of the traces has is enough; in the other nothing is left. */
+	CHECK(ask("diff?transform=focus=b") && f64("before_cum", 0) == 0 && f64("cum", 0) == 6);
+	CHECK(ask("diff?transform=drop=c") && f64("before_cum", box_of("main", 1)) == 12 &&
+		f64("cum", box_of("main", 1)) == 14);
+	refuse("diff?transform=fold=nobody", "'fold=nobody': no function of either trace is meant");
+	refuse("tree?transform=focus=c", "no function here is meant");
+	refuse("diff?metric=nothing", "after, in ");
+	refuse("diff?trace=1", "trace: diff is of both");
+	CHECK(ask("diff") && length("node", 4) == 6);
+	end_world();
+	begin_world();
+	refuse("diff", "there is one trace here");
+	refuse("tree?trace=2", "there is no trace 2 here, of 1");
+	CHECK(ask("tree?trace=1"));
+	end_world();
+}
+
 static void wrong_questions_are_refused(void)
 {
 	char *many = malloc(QUESTION_BYTES_MAX + 2);
@@ -251,6 +377,9 @@ int main(void)
 		{"a question says its transforms and its window",
 			transforms_and_windows_are_part_of_a_question},
 		{"the call graph is JSON with places", the_graph_is_json},
+		{"every answer can be of either trace", every_answer_can_be_of_either_trace},
+		{"a diff is the tree of both", a_diff_is_the_tree_of_both},
+		{"a diff has the keys of a selection", a_diff_has_the_keys_of_a_selection},
 		{"wrong questions are refused with a sentence", wrong_questions_are_refused},
 	};
 
