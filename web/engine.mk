@@ -10,7 +10,7 @@ WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 		query_waits transform tree_diff) \
 	$(addprefix cmd/report/,arcs_report flat_report hooks_cost hooks_report loss_report modules_report \
 		probes_report report_json rows table threads_report tree_lines tree_report) \
-	$(addprefix cmd/view/,answer_diff answer_graph answer_meta answer_names answer_report answer_timeline answer_tree drawn_tree engine kinds_of_answer \
+	$(addprefix cmd/view/,answer_diff answer_graph answer_matches answer_meta answer_names answer_report answer_timeline answer_tree drawn_tree engine kinds_of_answer \
 		question view_arrays) \
 	cmd/report/script_lines cmd/report/terminal $(addprefix symbols/catalog/,rung_name segment_match) $(addprefix symbols/resolve/,module_map module_replay module_rows module_tree) wasm/engine_main wasm/stand_in))
 WASM_FLAGS := --target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=gnu17 -Oz -D_GNU_SOURCE \

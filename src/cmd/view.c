@@ -13,7 +13,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
-#include "cmd/view/answer_source.h"
+#include "cmd/view/answer_export.h"
 #include "cmd/view/engine.h"
 #include "cmd/view/page_files.h"
 #include "serve/http_server.h"
@@ -118,7 +118,7 @@ static int view(
 	struct view_arguments *a, const char *before_path, const char *path, struct err *err)
 {
 	struct view_sources sources = {.exe = a->open.counts.exe};
-	struct view_more more = {&sources, view_answer_source};
+	struct view_more more = {&sources, view_answer_here};
 	struct trace_reader *reader, *before = NULL;
 	struct view_engine *engine;
 	struct http_server *server;

@@ -142,6 +142,15 @@ export interface Graph {
   arcs: GraphArc[];
 }
 
+// Functions that a search means, and their part of the whole.
+export interface Matches {
+  matches: number;
+  base: number;
+  cum: number;
+  total: number;
+  names: string[];
+}
+
 export interface Timeline {
   from: number; // ns since the start
   to: number;
@@ -193,6 +202,13 @@ export class Answers {
   }
   source<Source>(keys: Keys): Promise<Source> {
     return this.json("source", keys);
+  }
+  matches(keys: Keys): Promise<Matches> {
+    return this.json("matches", keys);
+  }
+  // A file for another tool; it is not kept.
+  exported(kind: string, keys: Keys): Promise<ArrayBuffer> {
+    return this.engine.ask(question(`export/${kind}`, keys));
   }
   graph(keys: Keys): Promise<Graph> {
     return this.json("graph", keys);

@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { palette } from "./colours";
 import type { Surface } from "./flame_draw";
+import { SvgContext } from "./svg_context";
 
 export interface CanvasEvents {
   onPointerMove?: (e: PointerEvent, x: number, y: number) => void;
@@ -12,6 +13,15 @@ export interface CanvasEvents {
   onDoubleClick?: (e: MouseEvent, x: number, y: number) => void;
   onWheel?: (e: WheelEvent, x: number, y: number) => void;
   onKeyDown?: (e: KeyboardEvent) => void;
+}
+
+// How a canvas is drawn once more, for a file.
+interface Drawn {
+  svg(title: string): string;
+}
+const drawn = new WeakMap<HTMLCanvasElement, Drawn>();
+export function canvasOf(element: HTMLCanvasElement): Drawn | undefined {
+  return drawn.get(element);
 }
 
 interface Props extends CanvasEvents {
@@ -62,7 +72,15 @@ export function Canvas(props: Props) {
     const [w, h] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
     if (element.width !== w || element.height !== h) [element.width, element.height] = [w, h];
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    props.draw({ c, ...size, colours: palette() });
+    const colours = palette();
+    props.draw({ c, ...size, colours });
+    drawn.set(element, {
+      svg(title) {
+        const s = new SvgContext(c, colours.isDark);
+        props.draw({ c: s as unknown as CanvasRenderingContext2D, ...size, colours });
+        return s.document(size.width, size.height, title);
+      },
+    });
   });
   const at = <E extends MouseEvent>(handle: ((e: E, x: number, y: number) => void) | undefined) =>
     handle && ((e: E) => handle(e, ...placeOf(e, canvas.current!)));

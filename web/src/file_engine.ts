@@ -59,6 +59,7 @@ export class FileEngine implements Engine {
 
   async ask(question: string): Promise<ArrayBuffer> {
     if (question.startsWith("source?")) return this.source(new URLSearchParams(question.slice(7)));
+    if (question.startsWith("export/")) throw new Refused("This file has no exports: they need weir. 'weir export' makes them from the trace, 'weir view' from a selection.");
     const bytes = new TextEncoder().encode(question);
     const refused = this.weir.weir_ask(this.put(bytes), bytes.length);
     if (refused) throw new Refused(this.text());

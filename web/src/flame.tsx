@@ -8,12 +8,14 @@ import { count, human, percent } from "./format";
 import { change, hover, useAnswer, useAppState } from "./store";
 import { selection } from "./state";
 import { Empty, matcher } from "./parts";
+import { useSearch } from "./search";
 
 interface Props {
   tree: Tree;
   names: Names;
   meta: Meta;
   label: string;
+  hasOrder?: boolean; // there are other orders of it
 }
 
 export function describe(tree: Tree, names: Names, meta: Meta, i: number): string {
@@ -37,15 +39,16 @@ function whole(tree: Tree): number {
   return right;
 }
 
-export function FlameView({ tree, names, meta, label }: Props) {
+export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
   const state = useAppState();
+  const isUp = state.up === "1";
   const all = whole(tree);
   const [view, setView] = useState<View>({ from: 0, to: all, top: 0 });
   const [current, setCurrent] = useState(-1);
   const size = useRef({ width: 0, height: 0 });
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | undefined>(undefined);
   const nameOf = tree.names ?? names.name;
-  const matches = matcher(state.search, nameOf);
+  const matches = matcher(useSearch().test, nameOf);
   const selected = state.selected ? nameOf.indexOf(state.selected) : -1;
 
   useEffect(() => {
@@ -60,7 +63,7 @@ export function FlameView({ tree, names, meta, label }: Props) {
     return { from, to: from + span, top: Math.max(0, Math.min(v.top, lowest)) };
   };
   const unitAt = (x: number): number => view.from + x / scaleOf(view, size.current.width);
-  const at = (x: number, y: number): number => boxAt(tree, unitAt(x), Math.floor((y + view.top) / rowHeight));
+  const at = (x: number, y: number): number => boxAt(tree, unitAt(x), Math.floor(((isUp ? size.current.height - y : y) + view.top) / rowHeight));
   const zoomTo = (i: number): void =>
     i < 0
       ? setView(clamp({ from: 0, to: all, top: 0 }))
@@ -69,6 +72,14 @@ export function FlameView({ tree, names, meta, label }: Props) {
     const middle = unitAt(x);
     setView(clamp({ ...view, from: middle - (middle - view.from) * factor, to: middle + (view.to - middle) * factor }));
   };
+  // The box that somebody is at, else the widest one of the selected function.
+  const toZoom = (): number => {
+    if (current >= 0) return current;
+    let widest = -1;
+    for (let i = 0; selected >= 0 && i < tree.n; i++) if (tree.routine[i] === selected && (widest < 0 || tree.width[i]! > tree.width[widest]!)) widest = i;
+    return widest;
+  };
+  const isWhole = view.from === 0 && view.to === all && view.top === 0;
   const take = (i: number): void => {
     setCurrent(i);
     if (i < 0) return;
@@ -85,12 +96,14 @@ export function FlameView({ tree, names, meta, label }: Props) {
       return i;
     };
     const steps: Record<string, () => void> = {
-      ArrowDown: () => take(i < 0 ? 0 : i + 1 < tree.end[i]! ? i + 1 : i),
-      ArrowUp: () => take(i < 0 ? 0 : Math.max(parentOf(tree, i), 0)),
+      [isUp ? "ArrowUp" : "ArrowDown"]: () => take(i < 0 ? 0 : i + 1 < tree.end[i]! ? i + 1 : i),
+      [isUp ? "ArrowDown" : "ArrowUp"]: () => take(i < 0 ? 0 : Math.max(parentOf(tree, i), 0)),
       ArrowRight: () => take(siblings(1)),
       ArrowLeft: () => take(siblings(-1)),
       Enter: () => zoomTo(i),
       Escape: () => zoomTo(-1),
+      z: () => zoomTo(toZoom()),
+      i: () => change({ up: isUp ? "" : "1" }),
       "+": () => zoomBy(0.8, size.current.width / 2),
       "-": () => zoomBy(1.25, size.current.width / 2),
     };
@@ -103,9 +116,31 @@ export function FlameView({ tree, names, meta, label }: Props) {
 
   if (!tree.n || !all) return <Empty>Nothing of {meta.metric} is in this selection. Take a transform or the thread away.</Empty>;
   return (
+    <>
+    <div class="controls">
+      <button aria-pressed={isUp} title="key i" onClick={() => change({ up: isUp ? "" : "1" })}>
+        {isUp ? "▲ Flame graph" : "▼ Icicle graph"}
+      </button>
+      {hasOrder && (
+        <label>
+          Order{" "}
+          <select value={state.order || "cum"} onChange={(e) => change({ order: e.currentTarget.value === "cum" ? "" : e.currentTarget.value })}>
+            <option value="cum">cost</option>
+            <option value="name">name</option>
+            <option value="time">first seen</option>
+          </select>
+        </label>
+      )}
+      <button disabled={toZoom() < 0} title="key z, Enter, or a double click on a box" onClick={() => zoomTo(toZoom())}>
+        Zoom to selection
+      </button>
+      <button disabled={isWhole} title="key Escape" onClick={() => zoomTo(-1)}>
+        Reset zoom
+      </button>
+    </div>
     <Canvas
       label={`${label}: ${tree.n} boxes; arrow keys walk, Enter zooms, Escape shows all`}
-      draw={(surface) => drawFlame(surface, tree, names, view, { selected, matches, current })}
+      draw={(surface) => drawFlame(surface, tree, names, { ...view, up: isUp }, { selected, matches, current })}
       onSize={(width, height) => {
         size.current = { width, height };
       }}
@@ -118,7 +153,7 @@ export function FlameView({ tree, names, meta, label }: Props) {
         if (d && (d.moved || Math.abs(x - d.x) + Math.abs(y - d.y) > 4)) {
           d.moved = true;
           const shift = (x - d.x) / scaleOf(d.view, size.current.width);
-          setView(clamp({ from: d.view.from - shift, to: d.view.to - shift, top: d.view.top - (y - d.y) }));
+          setView(clamp({ from: d.view.from - shift, to: d.view.to - shift, top: d.view.top - (isUp ? -1 : 1) * (y - d.y) }));
           return;
         }
         const i = at(x, y);
@@ -135,10 +170,11 @@ export function FlameView({ tree, names, meta, label }: Props) {
         e.preventDefault();
         if (e.ctrlKey || e.metaKey) zoomBy(Math.exp(e.deltaY / 200), x);
         else
-          setView(clamp({ from: view.from + e.deltaX / scaleOf(view, size.current.width), to: view.to + e.deltaX / scaleOf(view, size.current.width), top: view.top + e.deltaY }));
+          setView(clamp({ from: view.from + e.deltaX / scaleOf(view, size.current.width), to: view.to + e.deltaX / scaleOf(view, size.current.width), top: view.top + (isUp ? -1 : 1) * e.deltaY }));
       }}
       onKeyDown={onKeyDown}
     />
+    </>
   );
 }
 
@@ -151,5 +187,5 @@ export function FlamePane({ meta }: { meta: Meta }) {
 
   if (tree.error) return <Empty>{tree.error}</Empty>;
   if (!tree.value || !names.value || names.isOld) return <Empty>…</Empty>;
-  return <FlameView tree={tree.value} names={names.value} meta={meta} label="Flame graph" />;
+  return <FlameView tree={tree.value} names={names.value} meta={meta} label="Flame graph" hasOrder />;
 }

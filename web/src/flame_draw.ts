@@ -15,6 +15,7 @@ export interface View {
   from: number; // in units of the metric
   to: number;
   top: number; // pixels above the first row
+  up?: boolean; // the first row is the lowest
 }
 
 export interface Marks {
@@ -90,11 +91,12 @@ export function drawFlame(s: Surface, tree: Tree, names: Names, view: View, mark
   for (let i = 0; i < tree.n; looked++) {
     const left = tree.left[i]!;
     const width = tree.width[i]!;
-    const y = tree.depth[i]! * rowHeight - view.top;
+    const below = tree.depth[i]! * rowHeight - view.top;
+    const y = view.up ? s.height - rowHeight - below : below;
     const x = (left - view.from) * scale;
     const w = width * scale;
 
-    if (left + width <= view.from || left >= view.to || y >= s.height) {
+    if (left + width <= view.from || left >= view.to || below >= s.height) {
       i = tree.end[i]!;
       continue;
     }
@@ -102,7 +104,7 @@ export function drawFlame(s: Surface, tree: Tree, names: Names, view: View, mark
       i = drawSpecks(p, i, view, scale, y);
       continue;
     }
-    if (y > -rowHeight) drawBox(p, i, x, w, y);
+    if (below > -rowHeight) drawBox(p, i, x, w, y);
     i++;
   }
   return looked;
@@ -119,7 +121,7 @@ function drawSpecks(p: Pen, first: number, view: View, scale: number, y: number)
     right = tree.left[i]! + tree.width[i]!;
     i = tree.end[i]!;
   }
-  if (right > tree.left[first]! && y > -rowHeight)
+  if (right > tree.left[first]! && y > -rowHeight && y < p.height)
     drawSpeck(p, (tree.left[first]! - view.from) * scale, (right - tree.left[first]!) * scale, y);
   return i === first ? tree.end[first]! : i;
 }

@@ -3,8 +3,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FlatRow, Meta } from "./answers";
 import { count, human, percent } from "./format";
-import { Bar, Empty, searchTest, Sure } from "./parts";
-import { selection, transformOf } from "./state";
+import { Divider } from "./divider";
+import { Bar, Empty, Sure } from "./parts";
+import { useSearch } from "./search";
+import { selection, transformOf, widthsOf } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
 const rowPixels = 24;
@@ -33,17 +35,20 @@ export function FunctionsPane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
   const answer = useAnswer(JSON.stringify(keys), (a) => a.report<FlatRow>("flat", keys));
-  const [sort, setSort] = useState<Column["key"]>("base");
+  const isReverse = state.sort.startsWith("-");
+  const sort = state.sort.replace("-", "") as Column["key"];
+  const search = useSearch();
+  const nameWidth = widthsOf(state)[2];
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
   const list = useRef<HTMLDivElement>(null);
 
   const rows = useMemo(() => {
-    const test = searchTest(state.search);
+    const test = search.test;
     return (answer.value?.rows ?? [])
       .filter((r) => r.kind !== "thread" && (!test || test(r.name)))
-      .sort((a, b) => compare(sort, a, b));
-  }, [answer.value, sort, state.search]);
+      .sort((a, b) => (isReverse ? -1 : 1) * compare(sort, a, b));
+  }, [answer.value, state.sort, search.test]);
   useEffect(() => {
     const element = list.current;
     if (!element) return;
@@ -58,6 +63,11 @@ export function FunctionsPane({ meta }: { meta: Meta }) {
   const at = rows.findIndex((r) => r.name === state.selected);
 
   const onKeyDown = (e: KeyboardEvent): void => {
+    if (e.key === "Enter" && state.selected) {
+      e.preventDefault();
+      change({ pane: "graph" });
+      return;
+    }
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -rows.length, End: rows.length }[e.key];
     if (!step || !rows.length) return;
     e.preventDefault();
@@ -86,15 +96,16 @@ export function FunctionsPane({ meta }: { meta: Meta }) {
   if (answer.error) return <Empty>{answer.error}</Empty>;
   return (
     <section class="functions" aria-label="Functions">
-      <div class={`grid ${meta.has.calls ? "with-calls" : ""}`} role="table" aria-rowcount={rows.length}>
+      <div class={`grid ${meta.has.calls ? "with-calls" : ""}`} role="table" aria-rowcount={rows.length} style={nameWidth ? { "--name": `${nameWidth}px` } : undefined}>
         <div class="row head" role="row">
           <span role="columnheader" aria-label="exact or estimated" />
           {shown.map((c) => (
-            <span key={c.key} role="columnheader" aria-sort={sort === c.key ? "descending" : "none"}>
-              <button class={sort === c.key ? "sorted" : ""} title={c.title} onClick={() => setSort(c.key)}>
+            <span key={c.key} role="columnheader" aria-sort={sort !== c.key ? "none" : (c.key === "name") === isReverse ? "descending" : "ascending"}>
+              <button class={sort === c.key ? "sorted" : ""} title={c.title} onClick={() => change({ sort: sort === c.key && !isReverse ? `-${c.key}` : c.key })}>
                 {c.head}
-                {sort === c.key ? " ▾" : ""}
+                {sort === c.key ? (isReverse ? " ▴" : " ▾") : ""}
               </button>
+              {c.key === "name" && <Divider which={2} label="width of names" measured={(d) => d.parentElement!.clientWidth} />}
             </span>
           ))}
         </div>
@@ -122,7 +133,7 @@ export function FunctionsPane({ meta }: { meta: Meta }) {
         </div>
       </div>
       {!rows.length && !answer.isOld && (
-        <Empty>{state.search ? `No function matches '${state.search}'. /…/ is a regular expression; Escape in the search shows all.` : "There are no functions in this selection."}</Empty>
+        <Empty>{state.search ? search.error || `No function matches '${state.search}'. /…/ is a regular expression; Escape in the search shows all.` : "There are no functions in this selection."}</Empty>
       )}
     </section>
   );
@@ -136,6 +147,7 @@ export function Actions({ name }: { name: string }) {
     <div class="actions">
       <button onClick={() => change({ selected: name, pane: "graph" })}>Locate in graph</button>
       <button onClick={() => change({ selected: name, pane: "source" })}>Source</button>
+      <button onClick={() => change({ selected: name, pane: "callers" })}>Bottom-up</button>
       <button onClick={() => add("focus")}>Focus</button>
       <button onClick={() => add("fold")}>Fold</button>
       <button onClick={() => add("drop")}>Drop</button>

@@ -7,7 +7,8 @@ import { Canvas } from "./canvas";
 import { count, human, percent } from "./format";
 import { boxAt, data, type Datum, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
 import { Actions } from "./functions";
-import { Empty, searchTest } from "./parts";
+import { Empty } from "./parts";
+import { useSearch } from "./search";
 import { selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
 
@@ -161,6 +162,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
   const asked = readAsked(state.graph);
+  const search = useSearch();
   const [moved, setMoved] = useState<Places>(new Map());
   const [view, setView] = useState<GraphView>({ x: 0, y: 0, zoom: 1 });
   const last = useRef<Graph | undefined>(undefined);
@@ -200,7 +202,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there is no call graph. Choose another metric.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (!shown) return <Empty>…</Empty>;
-  const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: searchTest(state.search) };
+  const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: search.test };
 
   const neighbour = (direction: "in" | "out" | "up" | "down"): GraphBox | undefined => {
     if (!box) return shown.boxes[0];

@@ -7,14 +7,17 @@ import type { Meta } from "./answers";
 import { CallersPane } from "./callers";
 import { DetailPane } from "./detail";
 import { FlamePane } from "./flame";
-import { human } from "./format";
+import { human, percent } from "./format";
 import { FunctionsPane } from "./functions";
 import { GraphPane } from "./graph";
 import { Help } from "./help";
 import { ListPane } from "./lists";
 import "./page.css";
 import { Empty } from "./parts";
-import { selection, transformOf } from "./state";
+import { Divider } from "./divider";
+import { copyText, Save, savePng } from "./save";
+import { useSearch } from "./search";
+import { selection, transformOf, widthsOf } from "./state";
 import { change, current, useAnswer, useAppState, useHover } from "./store";
 import { SourcePane } from "./source";
 import { Strip } from "./strip";
@@ -67,13 +70,24 @@ function toggleTheme(): void {
   dispatchEvent(new Event("weir-theme"));
 }
 
-function savePicture(): void {
-  const canvas = document.querySelector<HTMLCanvasElement>("main canvas:not(.overview)");
-  if (!canvas) return;
-  const link = document.createElement("a");
-  link.href = canvas.toDataURL("image/png");
-  link.download = "weir.png";
-  link.click();
+// How many functions the search means, and their part of the whole.
+function Found() {
+  const search = useSearch();
+  if (!current().search) return null;
+  const a = search.answer;
+  return (
+    <span class="found" role="status" title="functions that match; their part of the whole with all that they call">
+      {search.error || (a ? `${a.matches} match, ${percent(a.cum, a.total)}` : "…")}
+    </span>
+  );
+}
+
+// The next function that the search means, by what it used itself.
+function nextMatch(by: 1 | -1): void {
+  const names = [...document.querySelectorAll<HTMLElement>(".functions .rows .row .name")].map((e) => e.textContent ?? "");
+  const at = names.indexOf(current().selected);
+  const next = names[at < 0 ? 0 : (at + by + names.length) % names.length];
+  if (next) change({ selected: next });
 }
 
 function Transforms() {
@@ -140,9 +154,12 @@ function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInp
         onInput={(e) => change({ search: e.currentTarget.value }, true)}
         onKeyDown={(e) => {
           if (e.key === "Escape") change({ search: "" });
+          if (e.key === "Enter") nextMatch(e.shiftKey ? -1 : 1);
+          if (e.key === "ArrowDown") document.querySelector<HTMLElement>(".functions .rows")?.focus();
           e.stopPropagation();
         }}
       />
+      <Found />
       <button onClick={toggleTheme} aria-label="dark or light">
         ◐
       </button>
@@ -171,8 +188,8 @@ function usePageKeys(meta: Meta | undefined, search: RefObject<HTMLInputElement 
         r: () => change({ transforms: [...state.transforms, "merge-recursion"] }),
         u: () => change({ transforms: state.transforms.slice(0, -1) }),
         t: toggleTheme,
-        s: savePicture,
-        c: () => void navigator.clipboard?.writeText(state.selected),
+        s: () => void savePng(),
+        c: () => void copyText(state.selected),
         m: () => {
           const names = meta?.metrics.map((m) => m.name) ?? [];
           if (names.length) change({ metric: names[(names.indexOf(meta!.metric) + 1) % names.length]! });
@@ -213,13 +230,15 @@ function Page() {
     );
   if (!meta && !last.current) return <Empty>…</Empty>;
   const shown = meta ?? last.current!;
+  const [left, right] = widthsOf(state);
   return (
     <>
       <Top meta={shown} search={search} showHelp={() => setHelp(true)} />
       <Strip meta={shown} />
       <Transforms />
-      <main>
+      <main style={{ gridTemplateColumns: `${left ? `${left}px` : "minmax(300px, 36%)"} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : "minmax(200px, 20%)"}` }}>
         <FunctionsPane meta={shown} />
+        <Divider which={0} label="width of the functions" measured={(d) => (d.previousElementSibling as HTMLElement).offsetWidth} />
         <section class="pane">
           <div class="tabs" role="tablist">
             {panes.map(([id, name], i) => (
@@ -227,11 +246,13 @@ function Page() {
                 {name}
               </button>
             ))}
+            <Save meta={shown} />
           </div>
           <div class="pane-body" role="tabpanel" aria-label={state.pane}>
             <Pane meta={shown} />
           </div>
         </section>
+        <Divider which={1} label="width of the detail" isReverse measured={(d) => (d.nextElementSibling as HTMLElement).offsetWidth} />
         <aside>
           <DetailPane meta={shown} />
         </aside>

@@ -11,28 +11,12 @@ export function Empty({ children }: { children: ComponentChildren }) {
   );
 }
 
-// By routine, whether a name is meant by a search: a text in it, or /regex/. Undefined: nothing is searched.
-export function matcher(search: string, names: string[]): Uint8Array | undefined {
-  const test = searchTest(search);
+// By routine, whether a name is meant by the search.
+export function matcher(test: ((name: string) => boolean) | undefined, names: string[]): Uint8Array | undefined {
   if (!test) return undefined;
   const matches = new Uint8Array(names.length);
   for (let i = 0; i < names.length; i++) if (test(names[i]!)) matches[i] = 1;
   return matches;
-}
-
-export function searchTest(search: string): ((name: string) => boolean) | undefined {
-  if (!search) return undefined;
-  const regex = /^\/(.+)\/$/.exec(search);
-  if (regex) {
-    try {
-      const expression = new RegExp(regex[1]!);
-      return (name) => expression.test(name);
-    } catch {
-      return () => false; // not yet typed to its end
-    }
-  }
-  const text = search.toLowerCase();
-  return (name) => name.toLowerCase().includes(text);
 }
 
 // Exact figures are solid, estimates hatched, everywhere.

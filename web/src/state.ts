@@ -14,6 +14,9 @@ export interface State {
   search: string;
   graph: string; // what the call graph was asked for, as its keys
   order: string; // of siblings
+  up: string; // "1": the flame graph stands on its threads
+  sort: string; // column of the functions; "-" before it: the least first
+  widths: string; // of functions, detail and names in pixels, "430,250,180"; "" = as they are at first
 }
 
 const none: State = {
@@ -27,6 +30,9 @@ const none: State = {
   search: "",
   graph: "",
   order: "",
+  up: "",
+  sort: "base",
+  widths: "",
 };
 
 export function readState(hash: string): State {
@@ -43,6 +49,9 @@ export function readState(hash: string): State {
     search: text("search"),
     graph: text("graph"),
     order: text("order"),
+    up: text("up"),
+    sort: text("sort"),
+    widths: text("widths"),
   };
 }
 
@@ -85,4 +94,10 @@ export function transformOf(kind: string, name: string): string {
   const isPlain = !/[;]/.test(name) && !name.startsWith("/");
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return isPlain ? `${kind}=${name}` : `${kind}=/^${escaped}$/`;
+}
+
+// Widths that somebody chose; 0: as it is at first.
+export function widthsOf(state: State): [functions: number, detail: number, names: number] {
+  const [a, b, c] = state.widths.split(",").map((w) => Number(w) || 0);
+  return [a ?? 0, b ?? 0, c ?? 0];
 }

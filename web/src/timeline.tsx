@@ -6,7 +6,8 @@ import type { Timeline } from "./answers";
 import { Canvas } from "./canvas";
 import type { Surface } from "./flame_draw";
 import { count, human, shorten } from "./format";
-import { Empty, searchTest } from "./parts";
+import { Empty } from "./parts";
+import { useSearch } from "./search";
 import { selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
 
@@ -133,6 +134,7 @@ export function TimelinePane() {
   const state = useAppState();
   const keys = selection({ ...state, transforms: [] });
   const answer = useAnswer(JSON.stringify(keys), (a) => a.timeline({ ...keys, columns: 1200 }));
+  const search = useSearch();
   const width = useRef(800);
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>(undefined);
   const t = answer.value;
@@ -201,7 +203,7 @@ export function TimelinePane() {
           drawScale(s, t, p);
           drawLanes(s, t, p);
           if (t.sampleTime.length) drawSamples(s, t, p);
-          drawSpans(s, t, p, searchTest(state.search), state.selected);
+          drawSpans(s, t, p, search.test, state.selected);
           if (drag) {
             s.c.globalAlpha = 0.25;
             s.c.fillStyle = s.colours.accent;

@@ -77,6 +77,8 @@ int view_answer_tree(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 int view_answer_callers(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
+int view_answer_matches(
+	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 int view_answer_timeline(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err);
 int view_answer_diff(

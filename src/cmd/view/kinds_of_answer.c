@@ -12,6 +12,7 @@ const struct view_kind view_kinds[] = {
 	{"diff", "order", view_answer_diff},
 	{"diff-functions", "", view_answer_diff_functions},
 	{"diff-graph", "filter folded open root places names max", view_answer_diff_graph},
+	{"matches", "search", view_answer_matches},
 	{"timeline", "columns", view_answer_timeline},
 	{0},
 };
