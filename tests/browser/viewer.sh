@@ -3,7 +3,7 @@
 # The page in a real browser: a sampled, an event, a merged, a counted, a stepped and an imported trace, by a server
 # and as a file. Pictures are in BUILD/screens.
 . "$ROOT/tests/lib.sh"
-. "$ROOT/tests/browser/lib.sh"
+. "$ROOT/tests/browser.sh"
 need_browser "the page in a browser"
 
 cat >work.c <<'C'

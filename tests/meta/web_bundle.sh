@@ -2,7 +2,7 @@
 # weir-test: once: it is of the tree, whatever weir is built with
 # The page in the tree is what its source makes, byte for byte, so that a build without npm and clang has the same.
 . "$ROOT/tests/lib.sh"
-. "$ROOT/tests/browser/lib.sh"
+. "$ROOT/tests/browser.sh"
 need_packages "the page is made of its source"
 
 (cd "$ROOT/web" && node_modules/.bin/tsc --noEmit -p .) >tsc.out 2>&1 ||

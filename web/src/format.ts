@@ -40,7 +40,7 @@ export function count(value: number | null | undefined): string {
 }
 
 export function percent(part: number, whole: number): string {
-  return whole > 0 ? `${((100 * part) / whole).toFixed(2)} %` : ".";
+  return whole > 0 && !Number.isNaN(part) ? `${((100 * part) / whole).toFixed(2)} %` : ".";
 }
 
 // The middle of a name that is too long says least.

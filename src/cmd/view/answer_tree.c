@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "cmd/view/drawn_tree.h"
+#include "cmd/report/report.h"
 #include "cmd/view/engine.h"
 
 #define FLAG_EXACT     1
@@ -30,16 +31,19 @@ static uint8_t flags_of(const struct calltree *t, uint32_t id)
 			 (calltree_begins_chain(t, id) ? FLAG_CHAIN : 0));
 }
 
-static void put_f64(struct drawn_tree *d, struct buf *out, const char *name, size_t offset)
+/* NaN: neither events nor samples measure it in this metric. */
+static void put_used(struct drawn_tree *d, const struct profile *p, struct buf *out,
+	const char *name, size_t offset)
 {
+	const struct report report = {.profile = p};
 	double *to = view_array(out, name, VIEW_F64, d->nodes.n);
 
 	for (size_t i = 0; i < d->nodes.n; i++) {
+		const struct calltree_node *node = calltree_get(d->t, d->nodes.v[i]);
 		uint64_t value;
 
-		memcpy(&value, (const char *)calltree_get(d->t, d->nodes.v[i]) + offset,
-			sizeof(value));
-		to[i] = (double)value;
+		memcpy(&value, (const char *)node + offset, sizeof(value));
+		to[i] = report_is_measured(&report, node->exact) ? (double)value : NAN;
 	}
 }
 
@@ -62,8 +66,8 @@ static void put_arrays(
 
 	view_arrays_begin(out, n_more + DRAWN_TREE_ARRAYS + 4);
 	drawn_tree_put(d, out);
-	put_f64(d, out, "cum", offsetof(struct calltree_node, cum));
-	put_f64(d, out, "base", offsetof(struct calltree_node, base));
+	put_used(d, p, out, "cum", offsetof(struct calltree_node, cum));
+	put_used(d, p, out, "base", offsetof(struct calltree_node, base));
 	put_calls(d, p, out);
 	flags = view_array(out, "flags", VIEW_U8, d->nodes.n);
 	for (size_t i = 0; i < d->nodes.n; i++)

@@ -30,15 +30,16 @@ start_view() {
 
 # together COMMAND [-- COMMAND]...: all at once; what they print comes in their order.
 together() {
-	local command=() n=0 word k
+	local command=() pids=() n=0 word k
 	for word in "$@" --; do
 		if [ "$word" != -- ]; then
 			command+=("$word")
 			continue
 		fi
 		"${command[@]}" >"together.$n" 2>&1 &
+		pids+=($!)
 		command=() n=$((n + 1))
 	done
-	wait
+	wait "${pids[@]}"
 	for ((k = 0; k < n; k++)); do cat "together.$k"; done
 }
