@@ -264,7 +264,7 @@ static void make_boxes(struct grapher *m)
 		const char *name = routine ? calltree_get_routine(m->t, routine)->name : "program";
 		size_t chars = strlen(name);
 
-		chars = chars < q->name_chars ? chars : q->name_chars;
+		chars = (chars < q->name_chars ? chars : q->name_chars) + q->mark_chars;
 		layout->boxes[b].width = BOX_PADDING + (double)chars * q->char_width;
 		layout->boxes[b].height = q->box_height;
 	}

@@ -52,6 +52,7 @@ struct graph_question {
 	const struct graph_place *places;
 	size_t n_places;
 	uint32_t name_chars; /* longest shown name; box widths follow */
+	uint32_t mark_chars; /* in front of each name */
 	double char_width, box_height;
 	uint32_t max_boxes; /* at most GRAPH_BOXES_MAX */
 };

@@ -40,7 +40,33 @@ by_file() { # NAME TRACE KIND
 	"$WEIR" report --html "$1.html" "$2" || not_ok "$1: the file is written"
 	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "file://$PWD/$1.html" "$1.json" "$3" || echo "  $1 ended with $?"
 }
+# BEFORE and AFTER in one page: by a server, or as a file.
+both_by_server() { # NAME BEFORE AFTER
+	"$WEIR" report flat "$2" --json >"$1.before.json" 2>/dev/null
+	"$WEIR" report flat "$3" --json >"$1.after.json" 2>/dev/null
+	start_view "$1" "$2" "$3"
+	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "$url" "$1.before.json" "$1.after.json" || echo "  $1 ended with $?"
+	kill -INT $pid
+	wait $pid
+}
+both_by_file() { # NAME BEFORE AFTER
+	"$WEIR" report flat "$2" --json >"$1.before.json" 2>/dev/null
+	"$WEIR" report flat "$3" --json >"$1.after.json" 2>/dev/null
+	"$WEIR" report --html "$1.html" "$2" "$3" || not_ok "$1: the file is written"
+	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "file://$PWD/$1.html" "$1.before.json" "$1.after.json" || echo "  $1 ended with $?"
+}
 # They wait most of their time.
 together by_server sampled sampled.weir time -- by_file merged-file merged.weir time -- by_server merged merged.weir time -- \
 	by_server tree tree.weir sums
 together by_server counted counted.weir counts -- by_server steps steps.weir sums -- by_file events-file events.weir time
+
+# main > parse (30, then 10) > read (5), which is gone, and write (40), which is new; check stays as it is (7).
+printf '%s\n' '0 enter main' '1 enter parse' '21 enter read' '26 leave read' '36 leave parse' '36 enter check' '43 leave check' \
+	'44 leave main' | "$WEIR" import events - -o was.weir
+printf '%s\n' '0 enter main' '1 enter parse' '6 enter write' '46 leave write' '51 leave parse' '51 enter check' '58 leave check' \
+	'59 leave main' | "$WEIR" import events - -o is.weir
+gcc -O1 -g -Dtwice=thrice -o other work.c
+"$WEIR" record -q -o other.weir -- ./other >/dev/null
+together both_by_server diff-events was.weir is.weir -- both_by_file diff-samples-file sampled.weir other.weir -- \
+	both_by_server diff-mixed sampled.weir merged.weir -- both_by_server diff-other-metric was.weir sampled.weir
+grep -q '^ok diff-events: by hand' together.0 || not_ok "the diff of two small traces has the figures by hand"

@@ -21,6 +21,8 @@ export interface Loss {
 export interface Meta {
   version: string;
   trace: string;
+  traces: string[]; // with two, the first is before and the second after
+  number: number; // which of them this is, from 1 on
   facts: Record<string, string>;
   metrics: { name: string; unit: string }[];
   metric: string;
@@ -84,7 +86,48 @@ export interface Tree {
   end: Uint32Array;
   flags: Uint8Array;
   names?: string[]; // of callers: their numbers are their own
+  diff?: TreeDiff; // of two traces; all others are then those of the newer one
 }
+export interface TreeDiff {
+  cum: Float64Array; // before
+  base: Float64Array;
+  calls: Float64Array;
+  flags: Uint8Array;
+  samples: Float64Array; // in it and all below it, before
+  samplesAfter: Float64Array;
+  flagsAfter: Uint8Array;
+  moreCum: Float64Array; // after less before
+  moreBase: Float64Array;
+  names: Names;
+}
+export const flagAbsent = 32;
+
+// A function in one of two traces; null: not measured.
+export interface Side {
+  there: boolean;
+  base: number | null;
+  cum: number | null;
+  calls: number | null;
+  samples: number | null; // with the function innermost
+  samples_cum: number | null; // with it on the stack
+  exact: boolean;
+}
+export interface Sides {
+  before: Side;
+  after: Side;
+  more: { base: number | null; cum: number | null; calls: number | null };
+}
+export interface DiffRow extends Sides {
+  name: string;
+  image: string | null;
+  kind: string;
+}
+export interface DiffFunctions {
+  metric: { name: string; unit: string };
+  total: { before: number; after: number; more: number };
+  rows: DiffRow[];
+}
+
 export const flagExact = 1;
 export const flagSampled = 2;
 export const flagRecursive = 4;
@@ -98,7 +141,7 @@ export interface Names {
   flags: Uint8Array;
 }
 
-export interface GraphBox {
+export interface GraphBox extends Partial<Sides> {
   routine: number;
   name: string;
   image: string | null;
@@ -219,6 +262,15 @@ export class Answers {
       return { name: texts(a, "name"), image: texts(a, "image"), kind: u8(a, "kind"), flags: u8(a, "flags") };
     });
   }
+  diff(keys: Keys): Promise<Tree> {
+    return this.ask(question("diff", keys), (bytes) => diffOf(readArrays(bytes)));
+  }
+  diffFunctions(keys: Keys): Promise<DiffFunctions> {
+    return this.json("diff-functions", keys);
+  }
+  diffGraph(keys: Keys): Promise<Graph> {
+    return this.json("diff-graph", keys);
+  }
   tree(keys: Keys): Promise<Tree> {
     return this.ask(question("tree", keys), (bytes) => treeOf(readArrays(bytes)));
   }
@@ -269,5 +321,28 @@ function treeOf(a: Arrays): Tree {
     width: f64(a, "width"),
     end: u32(a, "end"),
     flags: u8(a, "flags"),
+  };
+}
+
+// A box that is in the older trace alone is known as it was there.
+function diffOf(a: Arrays): Tree {
+  const tree = treeOf(a);
+  const before = u8(a, "before_flags");
+  const kind = u8(a, "kind");
+  return {
+    ...tree,
+    flags: tree.flags.map((flags, i) => (flags & flagAbsent ? before[i]! : flags)),
+    diff: {
+      cum: f64(a, "before_cum"),
+      base: f64(a, "before_base"),
+      calls: f64(a, "before_calls"),
+      flags: before,
+      samples: f64(a, "before_samples"),
+      samplesAfter: f64(a, "samples"),
+      flagsAfter: tree.flags,
+      moreCum: f64(a, "more_cum"),
+      moreBase: f64(a, "more_base"),
+      names: { name: texts(a, "name"), image: texts(a, "image"), kind, flags: new Uint8Array(kind.length) },
+    },
   };
 }

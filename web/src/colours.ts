@@ -11,6 +11,8 @@ export interface Palette {
   background: string;
   hatch: CanvasPattern | null;
   fill(image: string, kind: number): string;
+  // More is red, less is green, the same is grey; the stronger, the greater the part of it that differs.
+  change(more: number, whole: number): string;
 }
 
 const kindKernel = 2;
@@ -61,6 +63,12 @@ export function palette(): Palette {
         cache.set(key, fill);
       }
       return fill;
+    },
+    change(more, whole) {
+      const part = whole > 0 ? Math.min(1, Math.abs(more) / whole) : 0;
+      if (!more) return isDark ? "hsl(220 4% 34%)" : "hsl(220 6% 84%)";
+      const hue = more > 0 ? 4 : 140;
+      return isDark ? `hsl(${hue} ${25 + 35 * part}% ${30 - 4 * part}%)` : `hsl(${hue} ${45 + 40 * part}% ${90 - 18 * part}%)`;
     },
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One function: its figures, who calls it and whom it calls, with the share that each is responsible for.
 import type { FlatRow, Meta } from "./answers";
+import { DetailDifference } from "./compared";
 import { count, human, percent } from "./format";
 import { Actions } from "./functions";
 import { Bar, Empty, Sure } from "./parts";
@@ -78,12 +79,20 @@ export function DetailPane({ meta }: { meta: Meta }) {
   if (!name) return <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
   const { self, stanza } = answer.value ?? {};
-  if (!self) return <Empty>{answer.isOld ? "…" : `'${name}' is not in this selection.`}</Empty>;
+  if (!self)
+    return (
+      <section class="detail" aria-label={`Detail of ${name}`}>
+        <h2>{name}</h2>
+        <DetailDifference name={name} meta={meta} />
+        <Empty>{answer.isOld ? "…" : `'${name}' is not in ${meta.traces.length > 1 ? `${meta.traces[meta.number - 1]}, for this selection` : "this selection"}.`}</Empty>
+      </section>
+    );
   return (
     <section class="detail" aria-label={`Detail of ${name}`}>
       <h2>{name}</h2>
       <p class="image">{self.image}</p>
       <Actions name={name} />
+      <DetailDifference name={name} image={self.image} meta={meta} />
       <dl>
         <dt>Self</dt>
         <dd>

@@ -7,6 +7,7 @@ interface Weir {
   _initialize(): void;
   weir_alloc(bytes: number): number;
   weir_open(at: number, bytes: number, name: number): number;
+  weir_open_before(at: number, bytes: number, name: number): number;
   weir_ask(at: number, bytes: number): number;
   weir_answer(): number;
   weir_answer_bytes(): number;
@@ -43,7 +44,8 @@ export class FileEngine implements Engine {
   ) {}
 
   static async open(): Promise<Engine> {
-    const [trace, code] = await Promise.all([unpack("weir-trace"), unpack("weir-engine")]);
+    const hasTwo = document.getElementById("weir-before") !== null;
+    const [trace, before, code] = await Promise.all([unpack("weir-trace"), hasTwo ? unpack("weir-before") : undefined, unpack("weir-engine")]);
     const module = await WebAssembly.compile(code);
     const imports: WebAssembly.Imports = {};
     for (const wanted of WebAssembly.Module.imports(module)) (imports[wanted.module] ??= {})[wanted.name] = noSystem(wanted.name);
@@ -52,8 +54,9 @@ export class FileEngine implements Engine {
     weir._initialize();
     const sources = JSON.parse(document.getElementById("weir-sources")!.textContent!) as SourceAnswer[];
     const engine = new FileEngine(weir, sources);
-    const name = engine.put(new TextEncoder().encode("the trace in this page\0"));
-    if (weir.weir_open(engine.put(trace), trace.length, name)) throw new Refused(engine.text());
+    const named = (name: string): number => engine.put(new TextEncoder().encode(`${name}\0`));
+    if (before && weir.weir_open_before(engine.put(before), before.length, named("the older trace in this page"))) throw new Refused(engine.text());
+    if (weir.weir_open(engine.put(trace), trace.length, named(before ? "the newer trace in this page" : "the trace in this page"))) throw new Refused(engine.text());
     return engine;
   }
 
@@ -81,11 +84,11 @@ export class FileEngine implements Engine {
     return new TextDecoder().decode(this.answer());
   }
 
-  // Lines were looked up when the page was made, for the whole trace and its first metric.
+  // Lines were looked up when the page was made, for the whole trace (of two, the newer one) and its first metric.
   private source(keys: URLSearchParams): ArrayBuffer {
     const name = keys.get("function");
-    const isWhole = ["metric", "thread", "from", "to", "transform"].every((key) => !keys.get(key));
-    if (!isWhole) throw new Refused("This file has source lines for the whole trace alone. 'weir view' has them for every selection.");
+    const isWhole = ["metric", "thread", "from", "to", "transform", "trace"].every((key) => !keys.get(key));
+    if (!isWhole) throw new Refused("This file has source lines for the whole of its trace (of two, the newer one) alone. 'weir view' has them for every selection.");
     const found = this.sources.find((s) => s.functions.some((f) => f.name === name));
     if (!found) throw new Refused(`This file has no source lines of '${name}': it has those of the 100 hottest functions whose source was there. 'weir view' has all.`);
     return new TextEncoder().encode(JSON.stringify(found)).buffer as ArrayBuffer;

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Meta, Names, Tree } from "./answers";
 import { Canvas } from "./canvas";
 import { boxAt, deepest, drawFlame, parentOf, rowHeight, scaleOf, type View } from "./flame_draw";
+import { describeBox, isCompared } from "./difference";
 import { count, human, percent } from "./format";
 import { change, hover, useAnswer, useAppState } from "./store";
 import { selection } from "./state";
@@ -22,6 +23,7 @@ export function describe(tree: Tree, names: Names, meta: Meta, i: number): strin
   const routine = tree.routine[i]!;
   const name = (tree.names ?? names.name)[routine] ?? "";
   const calls = tree.calls[i]!;
+  if (tree.diff) return describeBox(tree, tree.diff, meta.unit, i);
   const parts = [
     name,
     `${human(tree.cum[i]!, meta.unit)} (${percent(tree.cum[i]!, meta.total)}) with all it calls`,
@@ -182,10 +184,12 @@ export function FlamePane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
   const key = JSON.stringify(keys) + state.order;
-  const tree = useAnswer(key, (a) => a.tree({ ...keys, order: state.order }));
-  const names = useAnswer(JSON.stringify(keys), (a) => a.names(keys));
+  const isDiff = isCompared(meta, state);
+  const tree = useAnswer(`${key}${isDiff}`, (a) => (isDiff ? a.diff : a.tree).call(a, { ...keys, order: state.order }));
+  const names = useAnswer(`${JSON.stringify(keys)}${isDiff}`, async (a) => (isDiff ? undefined : a.names(keys)));
 
   if (tree.error) return <Empty>{tree.error}</Empty>;
+  if (tree.value?.diff) return <FlameView tree={tree.value} names={tree.value.diff.names} meta={meta} label="Flame graph of the difference" />;
   if (!tree.value || !names.value || names.isOld) return <Empty>…</Empty>;
   return <FlameView tree={tree.value} names={names.value} meta={meta} label="Flame graph" hasOrder />;
 }

@@ -4,6 +4,7 @@
 // follows from the pixels and not from the size of the tree.
 import { flagChain, flagSampled, type Names, type Tree } from "./answers";
 import type { Palette } from "./colours";
+import { signOf } from "./difference";
 import { shorten } from "./format";
 
 export const rowHeight = 19;
@@ -41,6 +42,12 @@ interface Pen extends Surface {
   marks: Marks;
 }
 
+function fillOf(p: Pen, i: number, routine: number): string {
+  const { diff } = p.tree;
+  if (diff) return p.colours.change(diff.moreCum[i]!, Math.max(diff.cum[i]!, p.tree.cum[i]!));
+  return p.colours.fill(p.names.image[routine] ?? "", p.names.kind[routine] ?? 0);
+}
+
 function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
   const routine = p.tree.routine[i]!;
   const flags = p.tree.flags[i]!;
@@ -49,7 +56,7 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
   const { c, colours } = p;
 
   c.globalAlpha = p.marks.matches && !isMatch ? 0.35 : 1;
-  c.fillStyle = isMatch ? colours.match : colours.fill(p.names.image[routine] ?? "", p.names.kind[routine] ?? 0);
+  c.fillStyle = isMatch ? colours.match : fillOf(p, i, routine);
   c.fillRect(x, y, Math.max(w - 1, narrowest), rowHeight - 1);
   if (flags & flagSampled && colours.hatch && w > 3) {
     c.fillStyle = colours.hatch;
@@ -69,7 +76,7 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
   const chars = Math.floor((Math.min(x + w, p.width) - left - 2 * textMargin) / charWidth);
   if (chars < 3) return;
   c.fillStyle = colours.text;
-  c.fillText(shorten(nameOf[routine] ?? "", chars), left + textMargin, y + rowHeight - 6);
+  c.fillText(shorten(`${p.tree.diff ? `${signOf(p.tree.diff.moreCum[i]!)} ` : ""}${nameOf[routine] ?? ""}`, chars), left + textMargin, y + rowHeight - 6);
 }
 
 // Boxes narrower than a pixel, from x to x + w.

@@ -4,8 +4,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Graph, GraphBox, Meta, WidthRule } from "./answers";
 import { Canvas } from "./canvas";
+import { describeSides, isCompared, signOf } from "./difference";
 import { count, human, percent } from "./format";
-import { boxAt, data, type Datum, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
+import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
 import { Actions } from "./functions";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
@@ -25,7 +26,7 @@ interface Asked {
 
 const rules: WidthRule[] = ["none", "linear", "log", "adaptive"];
 
-function readAsked(text: string): Asked {
+function readAsked(text: string, right: Datum): Asked {
   const keys = new URLSearchParams(text);
   const list = (key: string): number[] => (keys.get(key) ?? "").split(",").filter(Boolean).map(Number);
   return {
@@ -36,11 +37,11 @@ function readAsked(text: string): Asked {
     rule: (keys.get("rule") as WidthRule | null) ?? "log",
     names: Number(keys.get("names") ?? 32),
     left: (keys.get("left") as Datum | null) ?? "none",
-    right: (keys.get("right") as Datum | null) ?? "cum %",
+    right: (keys.get("right") as Datum | null) ?? right,
   };
 }
 
-function writeAsked(a: Asked): string {
+function writeAsked(a: Asked, right: Datum): string {
   const keys = new URLSearchParams();
   if (a.filter !== "auto") keys.set("filter", a.filter);
   if (a.open.length) keys.set("open", a.open.join());
@@ -49,7 +50,7 @@ function writeAsked(a: Asked): string {
   if (a.rule !== "log") keys.set("rule", a.rule);
   if (a.names !== 32) keys.set("names", String(a.names));
   if (a.left !== "none") keys.set("left", a.left);
-  if (a.right !== "cum %") keys.set("right", a.right);
+  if (a.right !== right) keys.set("right", a.right);
   return keys.toString();
 }
 
@@ -93,6 +94,8 @@ function withPlaces(g: Graph, moved: Places): Graph {
 }
 
 function describe(g: Graph, box: GraphBox, meta: Meta): string {
+  const { before, after, more } = box;
+  if (before && after && more) return `${signOf(more.cum ?? 0)} ${box.name}  ·  ${describeSides({ before, after, more }, meta.unit)}  ·  ${box.shown} of ${box.callees} callees shown`;
   const shares = `${percent(box.base, g.whole)} self, ${percent(box.cum, g.whole)} with descendants`;
   const calls = box.calls === null ? "" : `  ·  ${count(box.calls)} calls`;
   return `${box.name}  ·  ${shares}  ·  ${human(box.cum, meta.unit)}${calls}  ·  ${box.shown} of ${box.callees} callees shown`;
@@ -103,10 +106,11 @@ interface ControlsProps {
   graph: Graph | undefined;
   set: (a: Asked, silently?: boolean) => void;
   isMoved: boolean;
+  isDiff: boolean;
   redo: () => void;
 }
 
-function Controls({ asked, graph, set, isMoved, redo }: ControlsProps) {
+function Controls({ asked, graph, set, isMoved, isDiff, redo }: ControlsProps) {
   const used = graph?.filter ?? 0;
   const select = (label: string, value: string, values: string[], then: (v: string) => void) => (
     <label>
@@ -141,8 +145,8 @@ function Controls({ asked, graph, set, isMoved, redo }: ControlsProps) {
         30 functions
       </button>
       {select("Arcs", asked.rule, rules, (v) => set({ ...asked, rule: v as WidthRule }))}
-      {select("Left", asked.left, data, (v) => set({ ...asked, left: v as Datum }))}
-      {select("Right", asked.right, data, (v) => set({ ...asked, right: v as Datum }))}
+      {select("Left", asked.left, isDiff ? diffData : data, (v) => set({ ...asked, left: v as Datum }))}
+      {select("Right", asked.right, isDiff ? diffData : data, (v) => set({ ...asked, right: v as Datum }))}
       <label>
         Names{" "}
         <input class="number" type="number" min={4} max={200} value={asked.names} onChange={(e) => set({ ...asked, names: Number(e.currentTarget.value) })} />
@@ -161,7 +165,9 @@ function Controls({ asked, graph, set, isMoved, redo }: ControlsProps) {
 export function GraphPane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
-  const asked = readAsked(state.graph);
+  const isDiff = isCompared(meta, state);
+  const usualRight: Datum = isDiff ? "difference" : "cum %";
+  const asked = readAsked(state.graph, usualRight);
   const search = useSearch();
   const [moved, setMoved] = useState<Places>(new Map());
   const [view, setView] = useState<GraphView>({ x: 0, y: 0, zoom: 1 });
@@ -169,10 +175,10 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const size = useRef({ width: 0, height: 0 });
   const drag = useRef<{ x: number; y: number; view: GraphView; box: number; isMoved: boolean } | undefined>(undefined);
   const overview = useRef<GraphView | undefined>(undefined);
-  const selectionKey = JSON.stringify(keys);
+  const selectionKey = JSON.stringify(keys) + isDiff;
   const key = `${selectionKey}|${asked.filter}|${asked.open}|${asked.folded}|${asked.root}|${asked.names}`;
   const answer = useAnswer(key, (a) =>
-    a.graph({
+    (isDiff ? a.diffGraph : a.graph).call(a, {
       ...keys,
       filter: asked.filter,
       open: asked.open.join(),
@@ -182,7 +188,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
       places: asked.open.length || asked.folded.length ? last.current?.boxes.map((b) => `${b.routine}:${b.y.toFixed(1)}`).join() : undefined,
     }),
   );
-  const set = (a: Asked, silently = false): void => change({ graph: writeAsked(a) }, silently);
+  const set = (a: Asked, silently = false): void => change({ graph: writeAsked(a, usualRight) }, silently);
 
   useEffect(() => {
     last.current = undefined;
@@ -234,7 +240,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   };
   return (
     <section class="graph" aria-label="Call graph">
-      <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} redo={() => setMoved(new Map())} />
+      <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} isDiff={isDiff} redo={() => setMoved(new Map())} />
       <div class="graph-panes">
         <Canvas
           class="overview"

@@ -2,10 +2,12 @@
 // The call graph as a picture: boxes with names, arcs as wide as the time that flows through them.
 import type { Graph, GraphArc, GraphBox, WidthRule } from "./answers";
 import type { Surface } from "./flame_draw";
+import { signed, signOf } from "./difference";
 import { count, human, percent, shorten } from "./format";
 
-export type Datum = "none" | "self" | "self %" | "cum" | "cum %" | "calls";
+export type Datum = "none" | "self" | "self %" | "cum" | "cum %" | "calls" | "difference";
 export const data: Datum[] = ["none", "self", "self %", "cum", "cum %", "calls"];
+export const diffData: Datum[] = [...data, "difference"]; // of two traces, of cum
 
 export interface GraphLook {
   rule: WidthRule;
@@ -37,6 +39,8 @@ export function datumText(box: GraphBox, datum: Datum, g: Graph, unit: string): 
       return percent(box.cum, g.whole);
     case "calls":
       return count(box.calls);
+    case "difference":
+      return box.more ? signed(box.more.cum, unit) : "";
     default:
       return "";
   }
@@ -90,6 +94,11 @@ function drawArrow(s: Surface, box: GraphBox, x: number, y: number, h: number): 
   }
 }
 
+function fillOf(s: Surface, box: GraphBox): string {
+  if (box.before && box.after && box.more) return s.colours.change(box.more.cum ?? 0, Math.max(box.before.cum ?? 0, box.after.cum ?? 0));
+  return s.colours.fill(box.image ?? "", box.routine ? 1 : 0);
+}
+
 function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphLook): void {
   const x = (box.x - v.x) * v.zoom;
   const y = (box.y - v.y) * v.zoom;
@@ -97,7 +106,7 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   if (x > s.width || y > s.height || x + w < 0 || y + h < 0) return;
   const isSelected = box.name === look.selected;
   const isMatch = look.matches?.(box.name);
-  s.c.fillStyle = isMatch ? s.colours.match : s.colours.fill(box.image ?? "", box.routine ? 1 : 0);
+  s.c.fillStyle = isMatch ? s.colours.match : fillOf(s, box);
   s.c.fillRect(x, y, w, h);
   if (!box.exact && s.colours.hatch) {
     s.c.fillStyle = s.colours.hatch;
@@ -117,7 +126,7 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   if (v.zoom < 0.5) return;
   s.c.fillStyle = s.colours.text;
   s.c.font = `${Math.round(12 * Math.min(v.zoom, 1.4))}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
-  s.c.fillText(shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth))), x + 6 * v.zoom, y + h / 2 + 4);
+  s.c.fillText((box.more ? `${signOf(box.more.cum ?? 0)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
   s.c.fillStyle = s.colours.faint;
   s.c.font = "11px system-ui, sans-serif";
   const left = datumText(box, look.left, g, look.unit);

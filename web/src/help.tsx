@@ -15,6 +15,7 @@ export const helpKeys: [string, string][] = [
   ["r", "merge recursion"],
   ["u", "take the last transform back (so does the browser's back)"],
   ["m", "the next metric"],
+  ["b", "two traces: difference, after, before"],
   ["t", "dark or light"],
   ["s", "save the picture of this pane as PNG"],
   ["c", "copy the selected function's name"],
@@ -40,6 +41,7 @@ export function Help({ close }: { close: () => void }) {
       </table>
       <p>
         Solid bars and boxes were measured by events and are exact; hatched ones are estimates by samples. Figures are those of <code>weir report --json</code>.
+        {" "}Of two traces, + and red is more than before, - and green less, = and grey the same.
       </p>
       <button onClick={() => dialog.current?.close()}>Close</button>
     </dialog>

@@ -3,10 +3,13 @@
 // detail at the right, and what is under the pointer at the bottom.
 import { render, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Meta } from "./answers";
+import type { Answers, Meta } from "./answers";
 import { CallersPane } from "./callers";
+import { ComparedStrip, nextShow, ShowSwitch, WhichTrace } from "./compared";
 import { DetailPane } from "./detail";
+import { isCompared } from "./difference";
 import { FlamePane } from "./flame";
+import type { Keys } from "./engine";
 import { human, percent } from "./format";
 import { FunctionsPane } from "./functions";
 import { GraphPane } from "./graph";
@@ -121,6 +124,7 @@ function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInp
         {human(meta.total, meta.unit)} {meta.time ? "" : meta.metric}
         {meta.facts.wall_ns ? ` in ${human(Number(meta.facts.wall_ns), "ns")}` : ""}
       </span>
+      <ShowSwitch meta={meta} />
       <label>
         Metric{" "}
         <select value={meta.metric} onChange={(e) => change({ metric: e.currentTarget.value })}>
@@ -188,6 +192,7 @@ function usePageKeys(meta: Meta | undefined, search: RefObject<HTMLInputElement 
         r: () => change({ transforms: [...state.transforms, "merge-recursion"] }),
         u: () => change({ transforms: state.transforms.slice(0, -1) }),
         t: toggleTheme,
+        b: () => (meta?.traces.length ?? 0) > 1 && nextShow(),
         s: () => void savePng(),
         c: () => void copyText(state.selected),
         m: () => {
@@ -206,12 +211,20 @@ function usePageKeys(meta: Meta | undefined, search: RefObject<HTMLInputElement 
   });
 }
 
+// A transform may mean a function of the older trace alone: that is to be compared, too.
+async function metaOfBoth(a: Answers, keys: Keys, failure: unknown): Promise<Meta> {
+  const meta = keys.transform && !keys.trace ? await a.meta({ ...keys, transform: "" }) : undefined;
+  if (meta?.traces.length !== 2) throw failure;
+  await a.diffFunctions(keys);
+  return meta;
+}
+
 function Page() {
   const state = useAppState();
   const [isHelp, setHelp] = useState(false);
   const search = useRef<HTMLInputElement>(null);
   const keys = selection(state);
-  const answer = useAnswer(JSON.stringify(keys), (a) => a.meta(keys));
+  const answer = useAnswer(JSON.stringify(keys), (a) => a.meta(keys).catch((e: unknown) => metaOfBoth(a, keys, e)));
   const meta = answer.value;
   const last = useRef<Meta | undefined>(undefined);
   if (meta) last.current = meta;
@@ -234,9 +247,10 @@ function Page() {
   return (
     <>
       <Top meta={shown} search={search} showHelp={() => setHelp(true)} />
+      <ComparedStrip meta={shown} />
       <Strip meta={shown} />
       <Transforms />
-      <main style={{ gridTemplateColumns: `${left ? `${left}px` : "minmax(300px, 36%)"} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : "minmax(200px, 20%)"}` }}>
+      <main style={{ gridTemplateColumns: `${left ? `${left}px` : isCompared(shown, state) ? "minmax(340px, 40%)" : "minmax(300px, 36%)"} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : isCompared(shown, state) ? "minmax(220px, 23%)" : "minmax(200px, 20%)"}` }}>
         <FunctionsPane meta={shown} />
         <Divider which={0} label="width of the functions" measured={(d) => (d.previousElementSibling as HTMLElement).offsetWidth} />
         <section class="pane">
@@ -249,6 +263,7 @@ function Page() {
             <Save meta={shown} />
           </div>
           <div class="pane-body" role="tabpanel" aria-label={state.pane}>
+            {state.pane !== "flame" && state.pane !== "graph" && <WhichTrace meta={shown} />}
             <Pane meta={shown} />
           </div>
         </section>

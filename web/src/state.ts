@@ -17,6 +17,7 @@ export interface State {
   up: string; // "1": the flame graph stands on its threads
   sort: string; // column of the functions; "-" before it: the least first
   widths: string; // of functions, detail and names in pixels, "430,250,180"; "" = as they are at first
+  show: string; // of two traces: "before", "after", or "" for the difference
 }
 
 const none: State = {
@@ -33,6 +34,7 @@ const none: State = {
   up: "",
   sort: "base",
   widths: "",
+  show: "",
 };
 
 export function readState(hash: string): State {
@@ -52,6 +54,7 @@ export function readState(hash: string): State {
     up: text("up"),
     sort: text("sort"),
     widths: text("widths"),
+    show: text("show"),
   };
 }
 
@@ -73,6 +76,7 @@ export function selection(state: State): Keys {
     from: state.from,
     to: state.to,
     transform: state.transforms.join(";"),
+    trace: state.show === "before" ? 1 : undefined, // without a number it is the newest
   };
 }
 

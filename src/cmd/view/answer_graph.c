@@ -11,6 +11,7 @@
 
 #define NAME_CHARS     32
 #define NAME_CHARS_MAX 200
+#define SIGN_CHARS     2   /* of a difference, and a blank */
 #define CHAR_WIDTH     7.0 /* of the page's font, in its pixels */
 #define BOX_HEIGHT     24.0
 #define BOXES_MAX      3000
@@ -242,6 +243,7 @@ static int take_and_answer(
 	struct asked a = {0};
 	int rc = take_numbers(&a, q, err);
 
+	a.q.mark_chars = of->both ? SIGN_CHARS : 0;
 	if (rc >= 0)
 		rc = take_choices(&a, q, "folded", GRAPH_FOLDED, err);
 	if (rc >= 0)

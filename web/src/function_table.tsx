@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// A table with a row for each function: rows that are not seen are not there, arrow keys walk, a click selects.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Divider } from "./divider";
+import { Empty, Sure } from "./parts";
+import { useSearch } from "./search";
+import { widthsOf } from "./state";
+import { change, useAppState } from "./store";
+
+const rowPixels = 24;
+const extraRows = 10;
+
+export interface Head {
+  key: string;
+  head: string;
+  title: string;
+  order: "none" | "ascending" | "descending";
+  arrow: string; // "": it is not sorted by this
+}
+
+interface Named {
+  name: string;
+  image: string | null;
+}
+interface Props<Row extends Named> {
+  kind: string; // class, which has the widths of the columns
+  heads: Head[];
+  rows: Row[];
+  sortBy: (key: string) => void;
+  isExact: (row: Row) => boolean;
+  cell: (row: Row, key: string) => ComponentChildren;
+}
+
+export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, isExact, cell }: Props<Row>) {
+  const state = useAppState();
+  const nameWidth = widthsOf(state)[2];
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(400);
+  const list = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    const element = list.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  const first = Math.max(0, Math.floor(top / rowPixels) - extraRows);
+  const last = Math.min(rows.length, Math.ceil((top + height) / rowPixels) + extraRows);
+  const at = rows.findIndex((r) => r.name === state.selected);
+
+  const onKeyDown = (e: KeyboardEvent): void => {
+    if (e.key === "Enter" && state.selected) {
+      e.preventDefault();
+      change({ pane: "graph" });
+      return;
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -rows.length, End: rows.length }[e.key];
+    if (!step || !rows.length) return;
+    e.preventDefault();
+    const to = Math.max(0, Math.min(rows.length - 1, at + step));
+    change({ selected: rows[to]!.name });
+    const y = to * rowPixels;
+    if (y < top || y > top + height - 2 * rowPixels) list.current!.scrollTop = y - height / 2;
+  };
+  return (
+    <div class={`grid ${kind}`} role="table" aria-rowcount={rows.length} style={nameWidth ? { "--name": `${nameWidth}px` } : undefined}>
+      <div class="row head" role="row">
+        <span role="columnheader" aria-label="exact or estimated" />
+        {heads.map((h) => (
+          <span key={h.key} role="columnheader" aria-sort={h.order}>
+            <button class={h.arrow ? "sorted" : ""} title={h.title} onClick={() => sortBy(h.key)}>
+              {h.head}
+              {h.arrow && ` ${h.arrow}`}
+            </button>
+            {h.key === "name" && <Divider which={2} label="width of names" measured={(d) => d.parentElement!.clientWidth} />}
+          </span>
+        ))}
+      </div>
+      <div class="rows" ref={list} tabIndex={0} aria-label="rows of functions; arrow keys walk" onScroll={() => setTop(list.current!.scrollTop)} onKeyDown={onKeyDown}>
+        <div style={{ height: `${rows.length * rowPixels}px`, position: "relative" }}>
+          {rows.slice(first, last).map((row, i) => (
+            <div
+              key={`${row.name}\n${row.image}`}
+              role="row"
+              aria-selected={row.name === state.selected}
+              class={row.name === state.selected ? "row selected" : "row"}
+              style={{ top: `${(first + i) * rowPixels}px` }}
+              onClick={() => change({ selected: row.name })}
+              onDblClick={() => change({ selected: row.name, pane: "graph" })}
+            >
+              <Sure exact={isExact(row)} />
+              {heads.map((h) => (
+                <span key={h.key} role="cell" class={h.key}>
+                  {cell(row, h.key)}
+                </span>
+              ))}
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+export function NameCell({ row }: { row: Named }) {
+  return (
+    <span class="name" title={`${row.name}\n${row.image ?? ""}`}>
+      {row.name}
+    </span>
+  );
+}
+
+export function NoFunctions() {
+  const { search } = useAppState();
+  const { error } = useSearch();
+  return <Empty>{search ? error || `No function matches '${search}'. /…/ is a regular expression; Escape in the search shows all.` : "There are no functions in this selection."}</Empty>;
+}
