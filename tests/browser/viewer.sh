@@ -70,3 +70,16 @@ gcc -O1 -g -Dtwice=thrice -o other work.c
 together both_by_server diff-events was.weir is.weir -- both_by_file diff-samples-file sampled.weir other.weir -- \
 	both_by_server diff-mixed sampled.weir merged.weir -- both_by_server diff-other-metric was.weir sampled.weir
 grep -q '^ok diff-events: by hand' together.0 || not_ok "the diff of two small traces has the figures by hand"
+
+features_by_server() { # NAME TRACE KIND
+	start_view "features-$1" "$2"
+	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "$url" "$3" || echo "  features of $1 ended with $?"
+	kill -INT $pid
+	wait $pid
+}
+features_by_file() { # NAME TRACE KIND
+	"$WEIR" report --html "features-$1.html" "$2" || not_ok "$1: the file is written"
+	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "file://$PWD/features-$1.html" "$3" || echo "  features of $1 ended with $?"
+}
+together features_by_server merged merged.weir time -- features_by_server counted counted.weir counts -- \
+	features_by_file sampled sampled.weir time

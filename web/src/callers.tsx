@@ -1,10 +1,105 @@
 // SPDX-License-Identifier: MIT
-// Bottom-up: a function and the ways to it, as a flame graph that stands on it.
-import type { Meta } from "./answers";
+// Bottom-up: all functions, of which each opens to its callers; and the ways to the selected one as a flame
+// graph that stands on it.
+import { useMemo, useState } from "preact/hooks";
+import type { FlatRow, Meta, Names, Tree } from "./answers";
 import { FlameView } from "./flame";
-import { Empty } from "./parts";
+import { human, percent } from "./format";
+import { Bar, Empty, Sure } from "./parts";
+import { useSearch } from "./search";
 import { selection } from "./state";
-import { useAnswer, useAppState } from "./store";
+import { change, useAnswer, useAppState } from "./store";
+
+const mostRows = 300; // functions with less are in the list at the left
+
+interface Line {
+  key: string; // function, or its path of callers: "12/0/3"
+  name: string;
+  depth: number;
+  cum: number;
+  base: number | null;
+  exact: boolean;
+  canOpen: boolean;
+}
+
+function childLines(root: string, tree: Tree, opened: Set<string>): Line[] {
+  const lines: Line[] = [];
+  for (let i = 1; i < tree.n; ) {
+    const key = `${root}/${i}`;
+    lines.push({ key, name: tree.names?.[tree.routine[i]!] ?? "", depth: tree.depth[i]!, cum: tree.cum[i]!, base: null, exact: (tree.flags[i]! & 2) === 0, canOpen: tree.end[i]! > i + 1 });
+    i = opened.has(key) ? i + 1 : tree.end[i]!;
+  }
+  return lines;
+}
+
+function CallersList({ meta, names }: { meta: Meta; names: Names }) {
+  const state = useAppState();
+  const keys = selection(state);
+  const search = useSearch();
+  const [opened, setOpened] = useState<Set<string>>(new Set());
+  const [at, setAt] = useState("");
+  const flat = useAnswer(JSON.stringify(keys), (a) => a.report<FlatRow>("flat", { ...keys, sort: "base" }));
+  const numbers = useMemo(() => new Map(names.name.map((n, i) => [n, i])), [names]);
+  const roots = [...opened].filter((k) => !k.includes("/"));
+  const trees = useAnswer(JSON.stringify(keys) + roots.join(), async (a) => new Map(await Promise.all(roots.map(async (r) => [r, await a.callers({ ...keys, routine: r })] as const))));
+  const rows = (flat.value?.rows ?? []).filter((r) => r.kind !== "thread" && (!search.test || search.test(r.name)));
+  const lines: Line[] = rows.slice(0, mostRows).flatMap((r) => {
+    const key = String(numbers.get(r.name) ?? 0);
+    const tree = opened.has(key) ? trees.value?.get(key) : undefined;
+    return [{ key, name: r.name, depth: 0, cum: r.cum ?? 0, base: r.base, exact: r.exact, canOpen: true }, ...(tree ? childLines(key, tree, opened) : [])];
+  });
+  const toggle = (key: string, to: boolean): void => {
+    const next = new Set(opened);
+    if (to) next.add(key);
+    else next.delete(key);
+    setOpened(next);
+  };
+  const onKeyDown = (e: KeyboardEvent): void => {
+    const i = lines.findIndex((l) => l.key === at);
+    const line = lines[i];
+    const steps: Record<string, () => void> = {
+      ArrowDown: () => setAt(lines[Math.min(lines.length - 1, i + 1)]?.key ?? ""),
+      ArrowUp: () => setAt(lines[Math.max(0, i - 1)]?.key ?? ""),
+      ArrowRight: () => line?.canOpen && toggle(line.key, true),
+      ArrowLeft: () => line && toggle(line.key, false),
+      Enter: () => line && change({ selected: line.name }),
+    };
+    const now = steps[e.key];
+    if (!now) return;
+    e.preventDefault();
+    e.stopPropagation();
+    now();
+  };
+  if (flat.error ?? trees.error) return <Empty>{flat.error ?? trees.error}</Empty>;
+  return (
+    <div class="bottom-up" role="tree" tabIndex={0} aria-label="All functions and their callers; arrow keys walk and open" onKeyDown={onKeyDown}>
+      {lines.map((l) => (
+        <div key={l.key} role="treeitem" aria-level={l.depth + 1} aria-expanded={l.canOpen ? opened.has(l.key) : undefined} aria-selected={l.key === at} class={l.key === at ? "line at" : l.name === state.selected ? "line selected" : "line"} onClick={() => setAt(l.key)} onDblClick={() => change({ selected: l.name })}>
+          <span class="share">
+            <Bar part={l.cum} whole={meta.total} exact={l.exact} />
+            {percent(l.cum, meta.total)}
+          </span>
+          <span class="share">{l.base === null ? "" : human(l.base, meta.unit)}</span>
+          <span class="name" style={{ paddingLeft: `${l.depth * 16}px` }}>
+            {l.canOpen ? (
+              <button tabIndex={-1} class="open" aria-label={opened.has(l.key) ? "close" : "callers"} onClick={() => toggle(l.key, !opened.has(l.key))}>
+                {opened.has(l.key) ? "▾" : "▸"}
+              </button>
+            ) : (
+              <span class="open" />
+            )}
+            <Sure exact={l.exact} />{" "}
+            <button tabIndex={-1} class="plain" onClick={() => change({ selected: l.name })}>
+              {l.depth ? "← " : ""}
+              {l.name}
+            </button>
+          </span>
+        </div>
+      ))}
+      {rows.length > mostRows && <p class="said">{rows.length - mostRows} functions with less are not in this list: search for them.</p>}
+    </div>
+  );
+}
 
 export function CallersPane({ meta }: { meta: Meta }) {
   const state = useAppState();
@@ -14,9 +109,19 @@ export function CallersPane({ meta }: { meta: Meta }) {
   const routine = names.value && !names.isOld && state.selected ? names.value.name.indexOf(state.selected) : -1;
   const tree = useAnswer(`${key}${routine}`, async (a) => (routine > 0 ? a.callers({ ...keys, routine }) : undefined));
 
-  if (!state.selected) return <Empty>Select a function: this pane shows the ways on which it is called, and what each costs.</Empty>;
+  if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there are no callers. Choose another metric.</Empty>;
   if (names.error ?? tree.error) return <Empty>{names.error ?? tree.error}</Empty>;
-  if (names.value && !names.isOld && routine <= 0) return <Empty>'{state.selected}' is not in this selection.</Empty>;
-  if (!names.value || !tree.value || tree.isOld) return <Empty>…</Empty>;
-  return <FlameView tree={tree.value} names={names.value} meta={meta} label={`Callers of ${state.selected}`} />;
+  if (!names.value) return <Empty>…</Empty>;
+  return (
+    <>
+      <p class="heads">
+        <span>Self+desc.</span>
+        <span>Self</span>
+        <span>Function, and below it who calls it</span>
+      </p>
+      <CallersList meta={meta} names={names.value} />
+      {state.selected && !names.isOld && routine <= 0 && <Empty>'{state.selected}' is not in this selection.</Empty>}
+      {tree.value && !tree.isOld && !names.isOld && <FlameView tree={tree.value} names={names.value} meta={meta} label={`Callers of ${state.selected}`} />}
+    </>
+  );
 }

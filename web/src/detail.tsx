@@ -63,6 +63,15 @@ function Arcs({ title, rows, whole, exact, meta }: ArcsProps) {
   );
 }
 
+// How sure the figures are, in words: what they stand on, what was lost, what the name is not.
+function Notes({ meta, self }: { meta: Meta; self: FlatRow }) {
+  const said: string[] = [];
+  if (!self.exact) said.push(`estimated by ${count(self.samples)} of its own samples`);
+  if (meta.loss.samples_lost || meta.loss.events_lost || meta.loss.records_lost || meta.loss.cut) said.push("data was lost: see the strip above");
+  if (/\+0x[0-9a-f]+$/.test(self.name)) said.push("no symbol covers it: its name is a place in its file");
+  return said.length ? <p class="notes">{said.join("; ")}</p> : null;
+}
+
 export function DetailPane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
@@ -93,6 +102,7 @@ export function DetailPane({ meta }: { meta: Meta }) {
       <p class="image">{self.image}</p>
       <Actions name={name} />
       <DetailDifference name={name} image={self.image} meta={meta} />
+      <Notes meta={meta} self={self} />
       <dl>
         <dt>Self</dt>
         <dd>
@@ -103,11 +113,17 @@ export function DetailPane({ meta }: { meta: Meta }) {
           {self.cum === null ? "." : percent(self.cum, meta.total)} · {human(self.cum, meta.unit)}
           {self.cum2 !== null && self.cum2 !== self.cum ? ` (${human(self.cum2, meta.unit)} with recursion)` : ""}
         </dd>
+        {self.elapsed !== null && self.elapsed !== self.cum && (
+          <>
+            <dt>Elapsed</dt>
+            <dd>{human(self.elapsed, meta.unit)} with the time that it was off the CPU</dd>
+          </>
+        )}
         <dt>Calls</dt>
         <dd>{self.calls === null ? "not counted: it is known by samples" : count(self.calls)}</dd>
         {self.min !== null && (
           <>
-            <dt>One call</dt>
+            <dt>Self of a call</dt>
             <dd>
               {human(self.min, meta.unit)} to {human(self.max, meta.unit)}
             </dd>

@@ -21,8 +21,8 @@ const columns: Column[] = [
   { key: "base", head: "Self", title: "in the function itself" },
   { key: "cum", head: "Self+desc.", title: "with all that it calls" },
   { key: "calls", head: "Calls", title: "counted by events; samples count no calls" },
-  { key: "min", head: "Min", title: "the cheapest call, with all that it calls" },
-  { key: "max", head: "Max", title: "the dearest call, with all that it calls" },
+  { key: "min", head: "Min", title: "the least that one call used itself" },
+  { key: "max", head: "Max", title: "the most that one call used itself" },
 ];
 
 function compare(key: Column["key"], a: FlatRow, b: FlatRow): number {

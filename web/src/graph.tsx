@@ -108,9 +108,10 @@ interface ControlsProps {
   isMoved: boolean;
   isDiff: boolean;
   redo: () => void;
+  fit: () => void;
 }
 
-function Controls({ asked, graph, set, isMoved, isDiff, redo }: ControlsProps) {
+function Controls({ asked, graph, set, isMoved, isDiff, redo, fit }: ControlsProps) {
   const used = graph?.filter ?? 0;
   const select = (label: string, value: string, values: string[], then: (v: string) => void) => (
     <label>
@@ -151,6 +152,9 @@ function Controls({ asked, graph, set, isMoved, isDiff, redo }: ControlsProps) {
         Names{" "}
         <input class="number" type="number" min={4} max={200} value={asked.names} onChange={(e) => set({ ...asked, names: Number(e.currentTarget.value) })} />
       </label>
+      <button title="key a" onClick={fit}>
+        Fit to view
+      </button>
       {isMoved && <button onClick={redo}>Redo layout</button>}
       {asked.root !== 0 && <button onClick={() => set({ ...asked, root: 0 })}>Whole program as root</button>}
       {graph && (
@@ -174,6 +178,8 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const last = useRef<Graph | undefined>(undefined);
   const size = useRef({ width: 0, height: 0 });
   const drag = useRef<{ x: number; y: number; view: GraphView; box: number; isMoved: boolean } | undefined>(undefined);
+  const centred = useRef("");
+  const [isSized, setSized] = useState(false);
   const overview = useRef<GraphView | undefined>(undefined);
   const selectionKey = JSON.stringify(keys) + isDiff;
   const key = `${selectionKey}|${asked.filter}|${asked.open}|${asked.folded}|${asked.root}|${asked.names}`;
@@ -199,6 +205,11 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const box = shown?.boxes.find((b) => b.name === state.selected);
 
   useEffect(() => {
+    if (!answer.value || answer.isOld || !isSized || centred.current === `${selectionKey}${asked.root}`) return;
+    centred.current = `${selectionKey}${asked.root}`;
+    lookAtHottest(answer.value);
+  }, [answer.value, answer.isOld, isSized]);
+  useEffect(() => {
     if (!box) return;
     const { width, height } = size.current;
     const [x, y] = [(box.x + box.w / 2 - view.x) * view.zoom, (box.y + box.h / 2 - view.y) * view.zoom];
@@ -208,6 +219,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there is no call graph. Choose another metric.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (!shown) return <Empty>…</Empty>;
+  const isFoldedAway = state.selected !== "" && !box && !answer.isOld;
   const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: search.test };
 
   const neighbour = (direction: "in" | "out" | "up" | "down"): GraphBox | undefined => {
@@ -229,6 +241,8 @@ export function GraphPane({ meta }: { meta: Meta }) {
       ArrowDown: () => go(neighbour("down")),
       Enter: () => box && set(step(asked, box, 1)),
       Backspace: () => box && set(step(asked, box, -1)),
+      v: () => box && set({ ...asked, root: box.routine }),
+      a: fit,
       "+": () => setView({ ...view, zoom: Math.min(3, view.zoom * 1.25) }),
       "-": () => setView({ ...view, zoom: Math.max(0.1, view.zoom / 1.25) }),
     };
@@ -240,7 +254,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   };
   return (
     <section class="graph" aria-label="Call graph">
-      <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} isDiff={isDiff} redo={() => setMoved(new Map())} />
+      <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} isDiff={isDiff} redo={() => setMoved(new Map())} fit={fit} />
       <div class="graph-panes">
         <Canvas
           class="overview"
@@ -260,6 +274,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
           draw={(s) => drawGraph(s, shown, view, look)}
           onSize={(width, height) => {
             size.current = { width, height };
+            setSized(width > 0 && height > 0);
           }}
           onPointerDown={(e, x, y) => {
             (e.target as Element).setPointerCapture(e.pointerId);
@@ -282,6 +297,12 @@ export function GraphPane({ meta }: { meta: Meta }) {
           onKeyDown={onKeyDown}
         />
       </div>
+      {isFoldedAway && (
+        <div class="under" role="status">
+          <b>{state.selected}</b> is folded into its callers: it has less than {shown.filter / 10} %, or a caller of it is collapsed.
+          <button onClick={() => set({ ...asked, filter: "0", folded: [] })}>Show all functions</button>
+        </div>
+      )}
       {box && (
         <div class="under">
           <b>{box.name}</b>
@@ -298,6 +319,31 @@ export function GraphPane({ meta }: { meta: Meta }) {
     </section>
   );
 
+  function fit(): void {
+    const { width, height } = size.current;
+    if (!shown || !width || !height) return;
+    const zoom = Math.max(0.1, Math.min(1.2, (width - 40) / Math.max(shown.w, 1), (height - 40) / Math.max(shown.h, 1)));
+    setView({ zoom, x: (shown.w - width / zoom) / 2, y: (shown.h - height / zoom) / 2 });
+  }
+  // All of it when names stay legible, else the place where the hottest path parts.
+  function lookAtHottest(g: Graph): void {
+    const { width, height } = size.current;
+    if (!width || !height) return;
+    if (Math.min((width - 40) / Math.max(g.w, 1), (height - 40) / Math.max(g.h, 1)) >= 0.6) {
+      fit();
+      return;
+    }
+    const seen = new Set<number>();
+    let at = 0;
+    for (;;) {
+      seen.add(at);
+      const out = g.arcs.filter((a) => a.from === at && !a.back && !seen.has(a.to)).sort((a, b) => b.cum - a.cum);
+      if (!out[0] || (out.length > 1 && out[0].share < 0.75)) break;
+      at = out[0].to;
+    }
+    const b = g.boxes[at];
+    if (b) setView({ zoom: 1, x: b.x - width / 8, y: b.y + b.h / 2 - height / 2 });
+  }
   function moveFrame(x: number, y: number): void {
     const o = overview.current;
     if (!o) return;

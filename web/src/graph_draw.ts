@@ -99,6 +99,16 @@ function fillOf(s: Surface, box: GraphBox): string {
   return s.colours.fill(box.image ?? "", box.routine ? 1 : 0);
 }
 
+// On a ground of its own, since arcs run there.
+function drawLabel(s: Surface, text: string, x: number, y: number): void {
+  s.c.globalAlpha = 0.85;
+  s.c.fillStyle = s.colours.background;
+  s.c.fillRect(x - 2, y - 10, s.c.measureText(text).width + 4, 13);
+  s.c.globalAlpha = 1;
+  s.c.fillStyle = s.colours.text;
+  s.c.fillText(text, x, y);
+}
+
 function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphLook): void {
   const x = (box.x - v.x) * v.zoom;
   const y = (box.y - v.y) * v.zoom;
@@ -131,8 +141,8 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   s.c.font = "11px system-ui, sans-serif";
   const left = datumText(box, look.left, g, look.unit);
   const right = datumText(box, look.right, g, look.unit);
-  if (left) s.c.fillText(left, x - s.c.measureText(left).width - 4, y + h / 2 - 6);
-  if (right) s.c.fillText(right, x + w + 4, y + h / 2 - 6);
+  if (left) drawLabel(s, left, x - s.c.measureText(left).width - 6, y + h / 2 - 4);
+  if (right) drawLabel(s, right, x + w + 4, y + h / 2 - 4);
 }
 
 export function drawGraph(s: Surface, g: Graph, v: GraphView, look: GraphLook): void {

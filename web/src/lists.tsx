@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reports that are lists, as they are: threads, modules, hooks, what a script printed.
-import type { Meta } from "./answers";
+import type { FlatRow, Meta } from "./answers";
 import { count, human } from "./format";
 import { Empty } from "./parts";
 import { selection } from "./state";
@@ -58,6 +58,8 @@ export const lists: Record<string, List> = {
     columns: [
       ["Function", (r) => text(r.function)],
       ["Hits", (r) => count(number(r.hits))],
+      ["Min", (r, meta) => human(number(r.min), meta.unit)],
+      ["Max", (r, meta) => human(number(r.max), meta.unit)],
       ["Method", (r) => text(r.method)],
       ["Reason", (r) => text(r.reason)],
       ["Image", (r) => text(r.image)],
@@ -82,7 +84,14 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
   // Whole traces have modules, hooks and probes, whatever was folded.
   const asked = which === "threads" ? { ...keys, thread: "" } : { metric: keys.metric };
   const isThere = !list.needs || meta.has[list.needs];
-  const answer = useAnswer(`${which}${isThere}${JSON.stringify(asked)}`, async (a) => (isThere ? a.report<Row>(list.kind, asked) : undefined));
+  const answer = useAnswer(`${which}${isThere}${JSON.stringify(asked)}`, async (a) => {
+    if (!isThere) return undefined;
+    const report = await a.report<Row>(list.kind, asked);
+    if (which !== "hooks") return report;
+    const flat = await a.report<FlatRow>("flat", asked);
+    const of = new Map(flat.rows.map((f) => [f.name, f]));
+    return { ...report, rows: report.rows.map((r) => ({ ...r, min: of.get(text(r.function))?.min, max: of.get(text(r.function))?.max })) };
+  });
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (answer.isOld) return <Empty>…</Empty>;

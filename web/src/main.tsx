@@ -35,6 +35,7 @@ const panes: [id: string, name: string][] = [
   ["threads", "Threads"],
   ["modules", "Modules"],
   ["hooks", "Hooks"],
+  ["probes", "Output"],
 ];
 
 function Pane({ meta }: { meta: Meta }) {
@@ -51,6 +52,7 @@ function Pane({ meta }: { meta: Meta }) {
     case "threads":
     case "modules":
     case "hooks":
+    case "probes":
       return <ListPane which={state.pane} meta={meta} />;
     default:
       return <FlamePane meta={meta} />;

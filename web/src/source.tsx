@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The source of the selected function, line by line: what each line cost, and how it was executed.
-import { useState } from "preact/hooks";
+import { Fragment } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Meta } from "./answers";
 import { count, human, percent } from "./format";
 import { Empty } from "./parts";
@@ -16,7 +17,7 @@ interface Line {
   base: number | null;
   percent: number | null;
   count: number | null;
-  blocks?: { base?: number | null; count?: number | null; address?: string; instructions?: unknown[] }[];
+  blocks?: { address: number; end: number; mark: string; base: number | null; percent: number | null; count: number | null }[];
 }
 interface SourceFunction {
   name: string;
@@ -25,10 +26,70 @@ interface SourceFunction {
   calls: number | null;
   base: number | null;
   callers: { name: string | null; calls: number | null }[];
+  assembly?: { address: number; end: number; count: number; instructions: { address: number; line: number | null; text: string }[] }[] | null;
 }
 interface Source {
   functions: SourceFunction[];
   rows: Line[];
+}
+
+const hex = (n: number): string => `0x${n.toString(16)}`;
+const word = /[A-Za-z_][A-Za-z0-9_]*/g;
+
+// Text in which names of functions can be clicked.
+function Code({ text, known, own }: { text: string; known: Set<string>; own: string }) {
+  const parts = [];
+  let at = 0;
+  for (const match of text.matchAll(word)) {
+    const name = match[0];
+    if (name === own || !known.has(name)) continue;
+    parts.push(
+      text.slice(at, match.index),
+      <button class="link" onClick={() => change({ selected: name })}>
+        {name}
+      </button>,
+    );
+    at = match.index + name.length;
+  }
+  return (
+    <code>
+      {parts}
+      {text.slice(at)}
+    </code>
+  );
+}
+
+function Assembly({ f, known }: { f: SourceFunction; known: Set<string> }) {
+  if (f.assembly === undefined) return null;
+  if (f.assembly === null) return <Empty>There are no instructions of '{f.name}': the trace has no counts of its blocks, or its file has changed or is gone.</Empty>;
+  return (
+    <table aria-label={`Instructions of ${f.name}`}>
+      <thead>
+        <tr>
+          <th>Count</th>
+          <th>Address</th>
+          <th>Line</th>
+          <th aria-label="executed" />
+          <th>Instruction</th>
+        </tr>
+      </thead>
+      {f.assembly.map((b) => (
+        <tbody key={b.address} class={b.count ? "" : "unexecuted"}>
+          {b.instructions.map((line, i) => (
+            <tr key={line.address}>
+              <td class="number">{i ? "" : count(b.count)}</td>
+              <td class="number">{hex(line.address)}</td>
+              <td class="number">{line.line ?? "."}</td>
+              <td class="mark">{b.count ? "|" : "#"}</td>
+              <td>
+                <Code text={line.text} known={known} own="" />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
 }
 
 const marks: Record<string, string> = {
@@ -63,10 +124,15 @@ function Summary({ f, meta }: { f: SourceFunction; meta: Meta }) {
 export function SourcePane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const [hasBlocks, setBlocks] = useState(false);
+  const [hasCode, setCode] = useState(false);
+  const [opened, setOpened] = useState<number>(-1);
   const keys = selection(state);
   const name = state.selected;
-  const key = `${JSON.stringify(keys)}${name}${hasBlocks}`;
-  const answer = useAnswer(key, async (a) => (name ? a.source<Source>({ ...keys, function: name, blocks: hasBlocks ? 1 : undefined }) : undefined));
+  const key = `${JSON.stringify(keys)}${name}${hasBlocks || opened >= 0}${hasCode}`;
+  const names = useAnswer(JSON.stringify(keys), (a) => a.names(keys));
+  const known = useMemo(() => new Set(names.value?.name ?? []), [names.value]);
+  useEffect(() => setOpened(-1), [name]);
+  const answer = useAnswer(key, async (a) => (name ? a.source<Source>({ ...keys, function: name, blocks: hasBlocks || opened >= 0 ? 1 : undefined, asm: hasCode ? 1 : undefined }) : undefined));
 
   if (!name) return <Empty>Select a function to see its source.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
@@ -85,6 +151,11 @@ export function SourcePane({ meta }: { meta: Meta }) {
             <input type="checkbox" checked={hasBlocks} onChange={(e) => setBlocks(e.currentTarget.checked)} /> each block
           </label>
         )}
+        {meta.has.counts && (
+          <label>
+            <input type="checkbox" checked={hasCode} onChange={(e) => setCode(e.currentTarget.checked)} /> instructions
+          </label>
+        )}
       </p>
       {!hasText && rows.length > 0 && functions[0]?.file && <Empty>The text of '{functions[0].file}' is not on this machine; the figures are by line.</Empty>}
       <table>
@@ -100,7 +171,8 @@ export function SourcePane({ meta }: { meta: Meta }) {
         </thead>
         <tbody>
           {rows.map((r, i) => (
-            <tr key={i} class={r.mark === "#" ? "unexecuted" : ""}>
+            <Fragment key={i}>
+            <tr class={r.mark === "#" ? "unexecuted" : ""}>
               <td class="number">
                 {r.percent ? (
                   <span class="heat" style={{ opacity: 0.15 + (0.6 * r.percent) / 100 }} aria-hidden="true" />
@@ -111,15 +183,36 @@ export function SourcePane({ meta }: { meta: Meta }) {
               {meta.has.counts && <td class="number">{r.count === null ? "" : count(r.count)}</td>}
               <td class="number">{r.line ?? ""}</td>
               <td class="mark" title={marks[r.mark] ?? ""}>
-                {r.mark}
+                {r.mark === "+" ? (
+                  <button class="link" aria-label="each block of this line" aria-expanded={opened === i} onClick={() => setOpened(opened === i ? -1 : i)}>
+                    +
+                  </button>
+                ) : (
+                  r.mark
+                )}
               </td>
               <td>
-                <code>{r.text ?? (r.line === null ? r.function : "")}</code>
+                <Code text={r.text ?? (r.line === null ? r.function : "")} known={known} own={r.function} />
               </td>
             </tr>
+            {(hasBlocks || opened === i) &&
+              r.blocks?.map((b) => (
+                <tr key={b.address} class={b.mark === "#" ? "block unexecuted" : "block"}>
+                  <td class="number">{b.percent ? percent(b.percent, 100) : ""}</td>
+                  <td class="number">{b.base ? human(b.base, meta.unit) : ""}</td>
+                  {meta.has.counts && <td class="number">{b.count === null ? "" : count(b.count)}</td>}
+                  <td />
+                  <td class="mark">{b.mark}</td>
+                  <td>
+                    block {hex(b.address)} to {hex(b.end)}
+                  </td>
+                </tr>
+              ))}
+            </Fragment>
           ))}
         </tbody>
       </table>
+      {hasCode && functions.map((f) => <Assembly key={f.name} f={f} known={known} />)}
     </section>
   );
 }

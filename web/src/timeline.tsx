@@ -113,6 +113,35 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
   }
 }
 
+// What a script printed, or a map at the end.
+interface Said {
+  kind: string;
+  time: number | null;
+  text: string;
+}
+
+function drawSaid(s: Surface, t: Timeline, p: Place, marks: Said[]): void {
+  s.c.fillStyle = s.colours.accent;
+  for (const mark of marks) {
+    if (mark.time! < t.from || mark.time! > t.to) continue;
+    const x = p.x(mark.time!);
+    s.c.beginPath();
+    s.c.moveTo(x - 4, p.lanesBottom + 4);
+    s.c.lineTo(x + 4, p.lanesBottom + 4);
+    s.c.lineTo(x, p.lanesBottom + 12);
+    s.c.closePath();
+    s.c.fill();
+  }
+  s.c.fillStyle = s.colours.text;
+  s.c.font = "12px system-ui, sans-serif";
+  if (marks.length) s.c.fillText("script's lines", 6, p.lanesBottom + 13);
+}
+
+function saidAt(p: Place, marks: Said[], x: number, y: number): Said | undefined {
+  if (y < p.lanesBottom || y > p.lanesBottom + 16) return undefined;
+  return marks.find((m) => Math.abs(p.x(m.time!) - x) < 5);
+}
+
 function spanAt(t: Timeline, p: Place, x: number, y: number): number {
   const top = p.samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
   const row = Math.floor((y - top) / spanHeight);
@@ -135,6 +164,8 @@ export function TimelinePane() {
   const keys = selection({ ...state, transforms: [] });
   const answer = useAnswer(JSON.stringify(keys), (a) => a.timeline({ ...keys, columns: 1200 }));
   const search = useSearch();
+  const said = useAnswer(`probes${state.metric}`, (a) => a.report<Said>("probes", { metric: state.metric }));
+  const marks = (said.value?.rows ?? []).filter((r) => r.kind === "line" && r.time !== null);
   const width = useRef(800);
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>(undefined);
   const t = answer.value;
@@ -158,6 +189,8 @@ export function TimelinePane() {
     }
     const sample = sampleAt(t, p, x, y);
     if (sample >= 0) return `${t.names[t.sampleName[sample]!]}${t.sampleN[sample]! > 1 ? ` and ${t.sampleN[sample]! - 1} more samples` : ""}  ·  ${at}`;
+    const line = saidAt(p, marks, x, y);
+    if (line) return `${line.text.trim()}  ·  printed at ${human(line.time, "ns")}`;
     const lane = Math.floor((y - 20) / laneHeight);
     return lane >= 0 && lane < Math.min(t.threads.length, maxLanes) ? `${t.threads[lane]!.id} ${t.threads[lane]!.name}  ·  ${at}` : at;
   };
@@ -203,6 +236,7 @@ export function TimelinePane() {
           drawScale(s, t, p);
           drawLanes(s, t, p);
           if (t.sampleTime.length) drawSamples(s, t, p);
+          drawSaid(s, t, p, marks);
           drawSpans(s, t, p, search.test, state.selected);
           if (drag) {
             s.c.globalAlpha = 0.25;

@@ -9,7 +9,7 @@
 #include "cmd/report/table.h"
 #include "record/perf_set.h"
 
-#define ADVICE_MAX 3
+#define ADVICE_MAX 4 /* the last one opens the page */
 /* Above these shares the report says how to find out more. */
 #define UNRESOLVED_PERCENT 2
 #define INCOMPLETE_PERCENT 1
@@ -56,17 +56,36 @@ static void put_report(struct advice *a, const char *kind, const char *operand)
 	}
 }
 
-static void advise(struct advice *a, const char *why)
+static void advise_up_to(struct advice *a, size_t max, const char *why)
 {
 	/* What came by a pipe cannot be asked again. */
 	bool is_gone = !strcmp(trace_reader_name(a->report->reader), "-") &&
 		       !strncmp(buf_text(&a->command), "  weir report", 13);
 
-	if (!is_gone && a->n < ADVICE_MAX) {
+	if (!is_gone && a->n < max) {
 		a->v[a->n].command = mem_strdup(buf_text(&a->command));
 		a->v[a->n++].why = why;
 	}
 	buf_reset(&a->command);
+}
+
+static void advise(struct advice *a, const char *why)
+{
+	advise_up_to(a, ADVICE_MAX - 1, why);
+}
+
+static void advise_view(struct advice *a)
+{
+	const char *trace = trace_reader_name(a->report->reader);
+
+	if (!strcmp(trace, "-"))
+		return;
+	buf_put_cstr(&a->command, "  weir view");
+	if (strcmp(trace, "trace.weir")) {
+		buf_put_cstr(&a->command, " ");
+		buf_put_shell_word(&a->command, trace);
+	}
+	advise_up_to(a, ADVICE_MAX, "all of it in a browser");
 }
 
 /* Commands are there to be copied, so none is cut: where one is too long to have the reason
@@ -222,6 +241,8 @@ void summary_advice(const struct report *report, const struct calltree_routine *
 	advise_more(&a, hottest);
 	if (hottest)
 		advise_hottest(&a, hottest);
+	if (hottest || calltree_has_events(p->tree))
+		advise_view(&a);
 	if (a.n)
 		summary_heading(report, "Next");
 	print_advice(&a);
