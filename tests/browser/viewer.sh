@@ -83,3 +83,9 @@ features_by_file() { # NAME TRACE KIND
 }
 together features_by_server merged merged.weir time -- features_by_server counted counted.weir counts -- \
 	features_by_file sampled sampled.weir time
+
+# The picture of README.
+"$WEIR" record -q --functions 'Perl_pp_sort,Perl_pp_helem,Perl_pp_join' -o perl.weir -- \
+	perl -e '$h{$_ % 9973} .= join ",", sort map { $_ ^ 5 } 1..9 for 1..200000'
+"$WEIR" report --html perl.html perl.weir
+timeout 120 node "$ROOT/tests/browser/picture.mjs" "file://$PWD/perl.html" || echo "  the picture ended with $?"
