@@ -110,28 +110,36 @@ export function DetailDifference({ name, image, meta }: { name: string; image?: 
     ["cum", "Self+desc."],
     ["calls", "Calls"],
   ];
+  const shown = figures.filter(([figure]) => row.before[figure] !== null || row.after[figure] !== null);
   return (
     <table class="both" aria-label={`${name} before and after`}>
       <thead>
         <tr>
           <th />
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
-          <th scope="col">Difference</th>
+          {shown.map(([figure, what]) => (
+            <th key={figure} scope="col">
+              {what}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>
-        {figures.map(
-          ([figure, what]) =>
-            (row.before[figure] !== null || row.after[figure] !== null) && (
-              <tr key={figure}>
-                <th scope="row">{what}</th>
-                <Cell side={row.before} figure={figure} unit={unit} />
-                <Cell side={row.after} figure={figure} unit={unit} />
-                <td class={changeClass(row.more[figure])}>{signed(row.more[figure], figure === "calls" ? "1" : unit)}</td>
-              </tr>
-            ),
-        )}
+        {(["before", "after"] as const).map((side) => (
+          <tr key={side}>
+            <th scope="row">{side === "before" ? "Before" : "After"}</th>
+            {shown.map(([figure]) => (
+              <Cell key={figure} side={row[side]} figure={figure} unit={unit} />
+            ))}
+          </tr>
+        ))}
+        <tr>
+          <th scope="row">Difference</th>
+          {shown.map(([figure]) => (
+            <td key={figure} class={changeClass(row.more[figure])}>
+              {signed(row.more[figure], figure === "calls" ? "1" : unit)}
+            </td>
+          ))}
+        </tr>
       </tbody>
     </table>
   );

@@ -9,7 +9,9 @@ export function isCompared(meta: Meta, state: State): boolean {
   return meta.traces.length === 2 && state.show === "";
 }
 
-export function signOf(more: number): "+" | "-" | "=" {
+// "?": one of the two was not measured.
+export function signOf(more: number | null): "+" | "-" | "=" | "?" {
+  if (more === null || Number.isNaN(more)) return "?";
   return more > 0 ? "+" : more < 0 ? "-" : "=";
 }
 
@@ -19,7 +21,7 @@ export function changeClass(more: number | null): string {
 }
 
 export function signed(more: number | null, unit: string): string {
-  if (more === null) return ".";
+  if (more === null || Number.isNaN(more)) return ".";
   return more ? `${signOf(more)}${human(Math.abs(more), unit)}` : "=";
 }
 

@@ -74,7 +74,14 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
   }
   const left = Math.max(x, 0);
   const chars = Math.floor((Math.min(x + w, p.width) - left - 2 * textMargin) / charWidth);
-  if (chars < 3) return;
+  if (chars < 3) {
+    // Where no name fits, the sign does: colour is not to be the only one that says it.
+    if (p.tree.diff && w > charWidth + 1) {
+      c.fillStyle = colours.text;
+      c.fillText(signOf(p.tree.diff.moreCum[i]!), left + (w - charWidth) / 2, y + rowHeight - 6);
+    }
+    return;
+  }
   c.fillStyle = colours.text;
   c.fillText(shorten(`${p.tree.diff ? `${signOf(p.tree.diff.moreCum[i]!)} ` : ""}${nameOf[routine] ?? ""}`, chars), left + textMargin, y + rowHeight - 6);
 }

@@ -95,7 +95,7 @@ function withPlaces(g: Graph, moved: Places): Graph {
 
 function describe(g: Graph, box: GraphBox, meta: Meta): string {
   const { before, after, more } = box;
-  if (before && after && more) return `${signOf(more.cum ?? 0)} ${box.name}  ·  ${describeSides({ before, after, more }, meta.unit)}  ·  ${box.shown} of ${box.callees} callees shown`;
+  if (before && after && more) return `${signOf(more.cum)} ${box.name}  ·  ${describeSides({ before, after, more }, meta.unit)}  ·  ${box.shown} of ${box.callees} callees shown`;
   const shares = `${percent(box.base, g.whole)} self, ${percent(box.cum, g.whole)} with descendants`;
   const calls = box.calls === null ? "" : `  ·  ${count(box.calls)} calls`;
   return `${box.name}  ·  ${shares}  ·  ${human(box.cum, meta.unit)}${calls}  ·  ${box.shown} of ${box.callees} callees shown`;

@@ -136,7 +136,7 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   if (v.zoom < 0.5) return;
   s.c.fillStyle = s.colours.text;
   s.c.font = `${Math.round(12 * Math.min(v.zoom, 1.4))}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
-  s.c.fillText((box.more ? `${signOf(box.more.cum ?? 0)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
+  s.c.fillText((box.more ? `${signOf(box.more.cum)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
   s.c.fillStyle = s.colours.faint;
   s.c.font = "11px system-ui, sans-serif";
   const left = datumText(box, look.left, g, look.unit);

@@ -49,6 +49,19 @@ static double *side_array(struct buf *out, int side, const char *name, size_t n)
 	return view_array(out, full, VIEW_F64, n);
 }
 
+enum figure { CUM, BASE };
+
+/* NaN: it is there, and neither events nor samples measure it in this metric. What is not there used 0. */
+static double used(const struct view_comparison *c, uint32_t id, int side, enum figure which)
+{
+	const struct report report = {.profile = c->sides[side]};
+	const struct calltree_node *node = calltree_get(c->diff->sides[side], id);
+
+	if (c->diff->nodes[id].is_there[side] && !report_is_measured(&report, node->exact))
+		return NAN;
+	return (double)(which == CUM ? node->cum : node->base);
+}
+
 #define SIDE_ARRAYS 5
 
 static void put_side(
@@ -60,10 +73,10 @@ static void put_side(
 	uint8_t *flags;
 
 	for (size_t i = 0; i < n; i++)
-		to[i] = (double)calltree_get(d->sides[side], t->nodes.v[i])->cum;
+		to[i] = used(c, t->nodes.v[i], side, CUM);
 	to = side_array(out, side, "base", n);
 	for (size_t i = 0; i < n; i++)
-		to[i] = (double)calltree_get(d->sides[side], t->nodes.v[i])->base;
+		to[i] = used(c, t->nodes.v[i], side, BASE);
 	to = side_array(out, side, "calls", n);
 	for (size_t i = 0; i < n; i++) {
 		const struct calltree_node *node = calltree_get(d->sides[side], t->nodes.v[i]);
@@ -80,18 +93,18 @@ static void put_side(
 
 #define DIFFERENCE_ARRAYS 2
 
-static void put_differences(const struct tree_diff *d, const struct drawn_tree *t, struct buf *out)
+static void put_differences(
+	const struct view_comparison *c, const struct drawn_tree *t, struct buf *out)
 {
-	size_t n = t->nodes.n;
-	double *cum = view_array(out, "more_cum", VIEW_F64, n), *base;
+	static const char *const names[] = {[CUM] = "more_cum", [BASE] = "more_base"};
 
-	for (size_t i = 0; i < n; i++)
-		cum[i] = (double)calltree_get(d->sides[DIFF_AFTER], t->nodes.v[i])->cum -
-			 (double)calltree_get(d->sides[DIFF_BEFORE], t->nodes.v[i])->cum;
-	base = view_array(out, "more_base", VIEW_F64, n);
-	for (size_t i = 0; i < n; i++)
-		base[i] = (double)calltree_get(d->sides[DIFF_AFTER], t->nodes.v[i])->base -
-			  (double)calltree_get(d->sides[DIFF_BEFORE], t->nodes.v[i])->base;
+	for (int which = CUM; which <= BASE; which++) {
+		double *more = view_array(out, names[which], VIEW_F64, t->nodes.n);
+
+		for (size_t i = 0; i < t->nodes.n; i++)
+			more[i] = used(c, t->nodes.v[i], DIFF_AFTER, (enum figure)which) -
+				  used(c, t->nodes.v[i], DIFF_BEFORE, (enum figure)which);
+	}
 }
 
 #define NAME_ARRAYS 3
@@ -129,7 +142,7 @@ int view_answer_diff(
 	drawn_tree_put(&t, out);
 	for (int side = 0; side < N_DIFF_SIDES; side++)
 		put_side(&c, &t, side, out);
-	put_differences(c.diff, &t, out);
+	put_differences(&c, &t, out);
 	put_names(c.diff->both, out);
 	drawn_tree_release(&t);
 	return 0;
