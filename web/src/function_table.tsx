@@ -66,7 +66,7 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
     if (y < top || y > top + height - 2 * rowPixels) list.current!.scrollTop = y - height / 2;
   };
   return (
-    <div class={`grid ${kind}`} role="table" aria-rowcount={rows.length} style={nameWidth ? { "--name": `${nameWidth}px` } : undefined}>
+    <div class={`grid ${kind}`} role="grid" aria-rowcount={rows.length} style={nameWidth ? { "--name": `${nameWidth}px` } : undefined}>
       <div class="row head" role="row">
         <span role="columnheader" aria-label="exact or estimated" />
         {heads.map((h) => (
@@ -79,8 +79,8 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
           </span>
         ))}
       </div>
-      <div class="rows" ref={list} tabIndex={0} aria-label="rows of functions; arrow keys walk" onScroll={() => setTop(list.current!.scrollTop)} onKeyDown={onKeyDown}>
-        <div style={{ height: `${rows.length * rowPixels}px`, position: "relative" }}>
+      <div class="rows" role="rowgroup" ref={list} tabIndex={0} aria-label="rows of functions; arrow keys walk" onScroll={() => setTop(list.current!.scrollTop)} onKeyDown={onKeyDown}>
+        <div style={{ height: `${rows.length * rowPixels}px`, position: "relative" }} role="presentation">
           {rows.slice(first, last).map((row, i) => (
             <div
               key={`${row.name}\n${row.image}`}
@@ -91,9 +91,11 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
               onClick={() => change({ selected: row.name })}
               onDblClick={() => change({ selected: row.name, pane: "graph" })}
             >
-              <Sure exact={isExact(row)} />
+              <span role="gridcell">
+                <Sure exact={isExact(row)} />
+              </span>
               {heads.map((h) => (
-                <span key={h.key} role="cell" class={h.key}>
+                <span key={h.key} role="gridcell" class={h.key}>
                   {cell(row, h.key)}
                 </span>
               ))}

@@ -256,12 +256,14 @@ function Page() {
         <FunctionsPane meta={shown} />
         <Divider which={0} label="width of the functions" measured={(d) => (d.previousElementSibling as HTMLElement).offsetWidth} />
         <section class="pane">
-          <div class="tabs" role="tablist">
-            {panes.map(([id, name], i) => (
-              <button key={id} role="tab" aria-selected={state.pane === id} title={`key ${i + 1}`} onClick={() => change({ pane: id })}>
-                {name}
-              </button>
-            ))}
+          <div class="tabs">
+            <div role="tablist" aria-label="Panes">
+              {panes.map(([id, name], i) => (
+                <button key={id} role="tab" aria-selected={state.pane === id} title={`key ${i + 1}`} onClick={() => change({ pane: id })}>
+                  {name}
+                </button>
+              ))}
+            </div>
             <Save meta={shown} />
           </div>
           <div class="pane-body" role="tabpanel" aria-label={state.pane}>
