@@ -146,9 +146,9 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libweircmd.a $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(TEST_OPT) -Itests/unit -o $@ $< $(BUILD)/libweircmd.a $(CORE) $(LDLIBS_ALL)
 
-$(BUILD)/tests/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(CORE)
+$(BUILD)/tests/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(BUILD)/libweircmd.a $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(TEST_OPT) -o $@ $< tests/fuzz/replay.c $(CORE) $(LDLIBS_ALL)
+	$(CC) $(CFLAGS_ALL) $(TEST_OPT) -o $@ $< tests/fuzz/replay.c $(BUILD)/libweircmd.a $(CORE) $(LDLIBS_ALL)
 
 $(BUILD)/tests/oracle/%: tests/oracle/%.c $(CORE)
 	@mkdir -p $(@D)
@@ -205,7 +205,8 @@ fuzz:
 	@mkdir -p build-fuzz
 	@for f in $(FUZZ_SRC); do n=$$(basename $$f .c); echo "build-fuzz/$$n"; \
 	  clang -std=gnu17 -O1 -g -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
-	    -fsanitize=fuzzer,address,undefined -o build-fuzz/$$n $$f $(LIB_SRC) $(LDLIBS_ALL) || exit 1; done
+	    -DWEIR_WEB='"web/dist"' -fsanitize=fuzzer,address,undefined -o build-fuzz/$$n $$f \
+	    $(filter-out src/cmd/main.c,$(CMD_SRC)) $(LIB_SRC) $(LDLIBS_ALL) || exit 1; done
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
