@@ -15,6 +15,7 @@ interface ArcRow {
   calls: number | null;
   base: number | null;
   cum: number | null;
+  sampled_cum: number | null;
 }
 interface Stanza {
   name: string;
@@ -30,11 +31,18 @@ interface ArcsProps {
   title: string;
   rows: ArcRow[];
   whole: number;
+  sampledWhole: number; // of what samples alone say of an exact function
   exact: boolean;
   meta: Meta;
 }
 
-function Arcs({ title, rows, whole, exact, meta }: ArcsProps) {
+// What is below a function that events measured may be known by samples alone: an estimate, of what they say of it.
+function ofArc(r: ArcRow, whole: number, sampledWhole: number, exact: boolean) {
+  const isSampled = exact && r.cum === null && r.sampled_cum !== null;
+  return { r, cum: isSampled ? r.sampled_cum : r.cum, of: isSampled ? sampledWhole : whole, isExact: exact && !isSampled };
+}
+
+function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
   const several = rows.length > 1;
   return (
     <section aria-label={title}>
@@ -43,14 +51,14 @@ function Arcs({ title, rows, whole, exact, meta }: ArcsProps) {
       </h3>
       {!rows.length && <p class="empty">{title === "Called by" ? "nobody: it begins a thread" : "no function that was seen"}</p>}
       <ul class="arcs">
-        {rows.map((r) => (
+        {rows.map((r) => ofArc(r, whole, sampledWhole, exact)).map(({ r, cum, of, isExact }) => (
           <li key={`${r.name}${r.recursive}`}>
             <button onClick={() => change({ selected: r.name })} title={r.image ?? ""}>
-              <Sure exact={exact} />
+              <Sure exact={isExact} />
               <span class="calls">{r.calls === null ? "" : `${count(r.calls)} ×`}</span>
-              <span class="share">{several && r.cum !== null && !r.recursive ? percent(r.cum, whole) : ""}</span>
-              <Bar part={r.cum ?? 0} whole={whole} exact={exact} />
-              <span class="time">{human(r.cum, meta.unit)}</span>
+              <span class="share">{several && cum !== null && !r.recursive ? percent(cum, of) : ""}</span>
+              <Bar part={cum ?? 0} whole={of} exact={isExact} />
+              <span class="time">{human(cum, meta.unit)}</span>
               <span class="name">
                 {r.name}
                 {r.recursive ? " (recursive)" : ""}
@@ -141,8 +149,8 @@ export function DetailPane({ meta }: { meta: Meta }) {
       </dl>
       {stanza ? (
         <>
-          <Arcs title="Called by" rows={stanza.parents} whole={self.cum ?? 0} exact={self.exact} meta={meta} />
-          <Arcs title="Calls" rows={stanza.children} whole={self.cum ?? 0} exact={self.exact} meta={meta} />
+          <Arcs title="Called by" rows={stanza.parents} whole={self.cum ?? 0} sampledWhole={self.sampled_cum ?? 0} exact={self.exact} meta={meta} />
+          <Arcs title="Calls" rows={stanza.children} whole={self.cum ?? 0} sampledWhole={self.sampled_cum ?? 0} exact={self.exact} meta={meta} />
         </>
       ) : (
         <p class="empty">Callers are not known: this metric is counted by function, not by call.</p>
