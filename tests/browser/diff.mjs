@@ -39,7 +39,7 @@ if (hasSamples[0] || hasSamples[1]) verdict(`${name}: estimates come with number
 
 // --- functions: all of both, the greatest difference first
 if (isMeasured) {
-  equal(`${name}: the functions of both are there`, String(all.length), await page.locator(".functions [role=table]").getAttribute("aria-rowcount"));
+  equal(`${name}: the functions of both are there`, String(all.length), await page.locator(".functions [role=grid]").getAttribute("aria-rowcount"));
   const most = Math.max(...all.map((r) => Math.abs(moreOf(r))));
   const first = (await texts(page, ".functions .rows .row .name .name"))[0];
   verdict(`${name}: the greatest difference comes first`, all.some((r) => r.name === first && Math.abs(moreOf(r)) === most), first);
@@ -100,7 +100,7 @@ if (isMeasured) {
 await press("Before");
 await page.waitForTimeout(500);
 equal(`${name}: before stands in the address`, "before", (await hash()).get("show"));
-const count = async () => page.locator(".functions [role=table]").getAttribute("aria-rowcount");
+const count = async () => page.locator(".functions [role=grid]").getAttribute("aria-rowcount");
 equal(`${name}: before has the functions of that trace`, String(reports[0].rows.filter((r) => r.kind !== "thread").length), await count());
 await page.reload();
 await page.waitForSelector(".functions .rows .row");

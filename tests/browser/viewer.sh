@@ -31,21 +31,21 @@ grep -v '^#' "$ROOT/tests/golden/events.txt" | "$WEIR" import events - -o events
 by_server() { # NAME TRACE KIND
 	"$WEIR" report flat "$2" --json >"$1.json" 2>/dev/null
 	start_view "$1" "$2"
-	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "$url" "$1.json" "$3" || echo "  $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "$url" "$1.json" "$3" || not_ok "$1: its test ends well: status $?"
 	kill -INT $pid
 	wait $pid
 }
 by_file() { # NAME TRACE KIND
 	"$WEIR" report flat "$2" --json >"$1.json" 2>/dev/null
 	"$WEIR" report --html "$1.html" "$2" || not_ok "$1: the file is written"
-	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "file://$PWD/$1.html" "$1.json" "$3" || echo "  $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/panes.mjs" "$1" "file://$PWD/$1.html" "$1.json" "$3" || not_ok "$1: its test ends well: status $?"
 }
 # BEFORE and AFTER in one page: by a server, or as a file.
 both_by_server() { # NAME BEFORE AFTER
 	"$WEIR" report flat "$2" --json >"$1.before.json" 2>/dev/null
 	"$WEIR" report flat "$3" --json >"$1.after.json" 2>/dev/null
 	start_view "$1" "$2" "$3"
-	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "$url" "$1.before.json" "$1.after.json" || echo "  $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "$url" "$1.before.json" "$1.after.json" || not_ok "$1: its test ends well: status $?"
 	kill -INT $pid
 	wait $pid
 }
@@ -53,7 +53,7 @@ both_by_file() { # NAME BEFORE AFTER
 	"$WEIR" report flat "$2" --json >"$1.before.json" 2>/dev/null
 	"$WEIR" report flat "$3" --json >"$1.after.json" 2>/dev/null
 	"$WEIR" report --html "$1.html" "$2" "$3" || not_ok "$1: the file is written"
-	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "file://$PWD/$1.html" "$1.before.json" "$1.after.json" || echo "  $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/diff.mjs" "$1" "file://$PWD/$1.html" "$1.before.json" "$1.after.json" || not_ok "$1: its test ends well: status $?"
 }
 # They wait most of their time.
 together by_server sampled sampled.weir time -- by_file merged-file merged.weir time -- by_server merged merged.weir time -- \
@@ -73,13 +73,13 @@ grep -q '^ok diff-events: by hand' together.0 || not_ok "the diff of two small t
 
 features_by_server() { # NAME TRACE KIND
 	start_view "features-$1" "$2"
-	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "$url" "$3" || echo "  features of $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "$url" "$3" || not_ok "features of $1: the test ends well: status $?"
 	kill -INT $pid
 	wait $pid
 }
 features_by_file() { # NAME TRACE KIND
 	"$WEIR" report --html "features-$1.html" "$2" || not_ok "$1: the file is written"
-	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "file://$PWD/features-$1.html" "$3" || echo "  features of $1 ended with $?"
+	timeout 120 node "$ROOT/tests/browser/features.mjs" "features-$1" "file://$PWD/features-$1.html" "$3" || not_ok "features of $1: the test ends well: status $?"
 }
 together features_by_server merged merged.weir time -- features_by_server counted counted.weir counts -- \
 	features_by_file sampled sampled.weir time
@@ -88,4 +88,4 @@ together features_by_server merged merged.weir time -- features_by_server counte
 "$WEIR" record -q --functions 'Perl_pp_sort,Perl_pp_helem,Perl_pp_join' -o perl.weir -- \
 	perl -e '$h{$_ % 9973} .= join ",", sort map { $_ ^ 5 } 1..9 for 1..200000'
 "$WEIR" report --html perl.html perl.weir
-timeout 120 node "$ROOT/tests/browser/picture.mjs" "file://$PWD/perl.html" || echo "  the picture ended with $?"
+timeout 120 node "$ROOT/tests/browser/picture.mjs" "file://$PWD/perl.html" || not_ok "the picture is made: status $?"

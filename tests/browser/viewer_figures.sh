@@ -4,4 +4,4 @@
 . "$ROOT/tests/browser.sh"
 need_packages "figures of the page"
 
-timeout 300 node "$ROOT/tests/browser/figures.mjs" "${WEIR_SEED:-$RANDOM}" || echo "  it ended with $?"
+timeout 300 node "$ROOT/tests/browser/figures.mjs" "${WEIR_SEED:-$RANDOM}" || not_ok "the test ends well: status $?"
