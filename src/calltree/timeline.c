@@ -183,6 +183,26 @@ static void take_record(struct walker *w, const struct trace_record *record)
 		change_stack(w, chain);
 }
 
+/* In a window without a record calls may be open all the same: the one with the longest stream of its own. */
+static uint32_t busiest_of_all(const struct profile *p)
+{
+	const struct trace_reader *r = p->reader;
+	uint32_t best = 0;
+	uint64_t most = 0;
+
+	for (uint32_t id = 1; id < trace_reader_n_streams(r); id++) {
+		const struct trace_stream *s = trace_reader_stream(r, id);
+		uint64_t n = trace_reader_stream_records(r, id);
+
+		if (s->kind == STREAM_KIND_THREAD && s->number < p->n_threads &&
+			p->threads[s->number].is_wanted && n > most) {
+			most = n;
+			best = s->number;
+		}
+	}
+	return best;
+}
+
 static uint32_t busiest(const struct profile *p)
 {
 	uint32_t best = 0;
@@ -196,7 +216,7 @@ static uint32_t busiest(const struct profile *p)
 			best = id;
 		}
 	}
-	return best;
+	return best ? best : busiest_of_all(p);
 }
 
 /* The records before the window say what was open when it began. */
@@ -226,7 +246,7 @@ int timeline_init(struct timeline *t, const struct profile *p, uint32_t thread, 
 
 	memset(t, 0, sizeof(*t));
 	t->from = p->from > p->start ? p->from : p->start;
-	t->to = p->to <= p->end ? p->to : p->end + 1;
+	t->to = p->to < UINT64_MAX ? p->to : p->end + 1;
 	if (t->to <= t->from)
 		t->to = t->from + 1;
 	t->thread = thread ? thread : busiest(p);

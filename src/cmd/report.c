@@ -104,14 +104,15 @@ static int check_arguments(const struct command *command, struct report_argument
 	const struct report_kind *kind, uint64_t given)
 {
 	const char *sort = a->report.query.sort;
-	struct err err = {0};
+
+	if (a->html && (a->transform || a->filter || a->report.query.limit || a->report.json))
+		return options_usage_error(command,
+			"--html has all of the trace in it: the page itself filters and transforms");
 
 	if (a->from && !option_parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
 	if (a->to && !option_parse_time(a->to, &a->build.to))
 		return options_usage_error(command, "--to: '%s' is not a time", a->to);
-	if (a->transform && transforms_parse(&a->transforms, a->transform, &err) < 0)
-		return options_usage_error(command, "--transform: %s", err.text);
 	if (sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
 	if (sort && !word_list_has(kind->columns, sort))
@@ -307,13 +308,37 @@ static int check_operands(
 	return STATUS_DONE;
 }
 
+/* What the filter and the transforms are made of is looked at last, since it has to be given back. */
+static int show(const struct command *command, struct report_arguments *a,
+	const struct report_kind *kind, const char *trace)
+{
+	struct err err = {0};
+	regex_t filter;
+	int status;
+
+	if (a->filter && regcomp(&filter, a->filter, REG_EXTENDED | REG_NOSUB))
+		return options_usage_error(
+			command, "--filter: '%s' is not a regular expression", a->filter);
+	a->report.query.filter = a->filter ? &filter : NULL;
+	if (a->transform && transforms_parse(&a->transforms, a->transform, &err) < 0) {
+		status = options_usage_error(command, "--transform: %s", err.text);
+	} else {
+		suit_terminal(&a->report, kind, stdout);
+		status = open_and_render(a, kind, trace, stdout, &err);
+		status = status < 0 ? command_fail(&err) : status;
+	}
+	if (a->filter)
+		regfree(&filter);
+	transforms_free(a->transforms);
+	return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct report_arguments a = {.build = BUILD_OPTIONS_ALL};
 	const struct report_kind *kind;
 	struct err err = {0};
 	uint64_t given;
-	regex_t filter;
 	int status;
 
 	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
@@ -330,22 +355,13 @@ static int run(const struct command *command, int argc, char **argv)
 	status = check_arguments(command, &a, kind, given);
 	if (status)
 		return status;
-	if (a.filter && regcomp(&filter, a.filter, REG_EXTENDED | REG_NOSUB))
-		return options_usage_error(
-			command, "--filter: '%s' is not a regular expression", a.filter);
-	a.report.query.filter = a.filter ? &filter : NULL;
 	if (a.html) {
 		a.open.steps = OPEN_STEPS_COUNTS;
 		status = write_html(&a, argc > 1 ? argv[0] : NULL,
 			argc > 0 ? argv[argc - 1] : "trace.weir", &err);
 		return status < 0 ? command_fail(&err) : status;
 	}
-	suit_terminal(&a.report, kind, stdout);
-	status = open_and_render(&a, kind, argc > 0 ? argv[0] : "trace.weir", stdout, &err);
-	if (a.filter)
-		regfree(&filter);
-	transforms_free(a.transforms);
-	return status < 0 ? command_fail(&err) : status;
+	return show(command, &a, kind, argc > 0 ? argv[0] : "trace.weir");
 }
 
 const struct command command_report = {

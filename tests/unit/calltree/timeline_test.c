@@ -89,6 +89,24 @@ static void a_window_cuts_what_begins_before_and_ends_behind_it(void)
 	end_calls();
 }
 
+static void a_window_in_which_nothing_happens_has_what_is_open(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+
+	o.from = 52;
+	o.to = 60;
+	write_nested();
+	CHECK_EQ(build(&o), 0);
+	draw(0);
+	CHECK_EQ(t.from, 1052);
+	CHECK_EQ(t.to, 1060);
+	CHECK_EQ(t.spans.n, 3);
+	check_span(0, f_a, 2, 1052, 1060, 1);
+	check_span(1, f_b, 1, 1052, 1060, 1);
+	check_span(2, f_main, 0, 1052, 1060, 1);
+	end_calls();
+}
+
 static void coroutines_have_stacks_of_their_own(void)
 {
 	begin_calls();
@@ -172,6 +190,8 @@ static void calls_deeper_than_the_rows_are_counted(void)
 
 static const struct test tests[] = {
 	{"calls lie above their callers", calls_lie_above_their_callers},
+	{"a window in which nothing happens has what is open",
+		a_window_in_which_nothing_happens_has_what_is_open},
 	{"a window cuts what begins before and ends behind it",
 		a_window_cuts_what_begins_before_and_ends_behind_it},
 	{"coroutines have stacks of their own", coroutines_have_stacks_of_their_own},
