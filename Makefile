@@ -40,7 +40,7 @@ SAN_LD  := $(if $(SAN),$(TEST_LD)) $(if $(findstring address,$(SAN)),-no-pie)
 CFLAGS_ANY := -std=gnu17 $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc -MMD -MP $(CFLAGS)
 CFLAGS_ALL := $(OPT) $(if $(SAN),-g1,-g) $(CFLAGS_ANY) $(SANFLAGS)
 CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
-LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lmicrohttpd -lpthread -lm $(LDLIBS)
+LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
 LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps serve,\

@@ -2,6 +2,7 @@
 #include "serve/http_server.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -11,6 +12,24 @@
 #include <sys/socket.h>
 
 #include "base/mem.h"
+
+/* The library brings much along (TLS, ...) that no other command needs: each would begin a millisecond later
+ * and take 3 MB more. So it is opened when there is something to serve. */
+#define LIBRARY "libmicrohttpd.so.12"
+#define FUNCTIONS(F)                                                                               \
+	F(lookup_connection_value)                                                                 \
+	F(create_response_from_buffer)                                                             \
+	F(add_response_header)                                                                     \
+	F(queue_response)                                                                          \
+	F(destroy_response)                                                                        \
+	F(start_daemon)                                                                            \
+	F(stop_daemon)                                                                             \
+	F(get_daemon_info)
+
+#define POINTER(name) typeof(MHD_##name) *name;
+static struct {
+	FUNCTIONS(POINTER)
+} mhd;
 
 #define CONNECTION_BYTES (HTTP_PATH_MAX + 65536)
 
@@ -71,7 +90,7 @@ static bool origin_is_ours(const struct http_server *s, const char *origin)
 
 static const char *header(struct MHD_Connection *c, const char *name)
 {
-	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+	return mhd.lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
 /* ---- what is answered ---- */
@@ -79,18 +98,18 @@ static const char *header(struct MHD_Connection *c, const char *name)
 static enum MHD_Result reply(
 	struct MHD_Connection *c, unsigned status, const char *type, struct buf *body)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
+	struct MHD_Response *response = mhd.create_response_from_buffer(
 		body->n, body->p ? body->p : mem_zalloc(1), MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result = MHD_NO;
 
 	*body = (struct buf){0};
 	if (!response)
 		return MHD_NO;
-	MHD_add_response_header(response, "Content-Type", type);
+	mhd.add_response_header(response, "Content-Type", type);
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-		MHD_add_response_header(response, headers[i][0], headers[i][1]);
-	result = MHD_queue_response(c, status, response);
-	MHD_destroy_response(response);
+		mhd.add_response_header(response, headers[i][0], headers[i][1]);
+	result = mhd.queue_response(c, status, response);
+	mhd.destroy_response(response);
 	return result;
 }
 
@@ -154,6 +173,22 @@ static void on_log(void *cls, const char *format, va_list ap)
 
 /* ---- life ---- */
 
+static int open_library(struct err *err)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	bool has_all = library != NULL;
+
+	if (!library)
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s is not here (Debian: apt install libmicrohttpd12); 'weir report --html' needs none",
+			LIBRARY);
+#define FIND(name)                                                                                 \
+	*(void **)&mhd.name = dlsym(library, "MHD_" #name);                                        \
+	has_all &= mhd.name != NULL;
+	FUNCTIONS(FIND)
+	return has_all ? 0 : err_set(err, ERR_UNSUPPORTED, "%s lacks a function", LIBRARY);
+}
+
 static int make_token(struct http_server *s, struct err *err)
 {
 	uint8_t bytes[HTTP_TOKEN_CHARS / 2];
@@ -173,14 +208,16 @@ int http_server_open(
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct http_server *s = mem_zalloc(sizeof(*s));
 	const union MHD_DaemonInfo *info;
-	int rc = make_token(s, err);
+	int rc = open_library(err);
 
+	if (rc == 0)
+		rc = make_token(s, err);
 	s->answer = answer;
 	s->ctx = ctx;
 	s->port = port;
 	errno = 0;
 	if (rc == 0)
-		s->daemon = MHD_start_daemon(
+		s->daemon = mhd.start_daemon(
 			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, port,
 			NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 			MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
@@ -191,7 +228,7 @@ int http_server_open(
 			on_end, NULL, MHD_OPTION_END);
 	if (rc == 0 && !s->daemon)
 		rc = err_sys(err, errno ? errno : EADDRINUSE, "port %u on 127.0.0.1", port);
-	info = s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
+	info = s->daemon ? mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (info)
 		s->port = info->port;
 	if (rc < 0)
@@ -206,7 +243,7 @@ void http_server_close(struct http_server *s)
 	if (!s)
 		return;
 	if (s->daemon)
-		MHD_stop_daemon(s->daemon);
+		mhd.stop_daemon(s->daemon);
 	free(s);
 }
 
