@@ -359,7 +359,7 @@ static int run(const struct command *command, int argc, char **argv)
 		a.open.steps = OPEN_STEPS_COUNTS;
 		status = write_html(&a, argc > 1 ? argv[0] : NULL,
 			argc > 0 ? argv[argc - 1] : "trace.weir", &err);
-		return status < 0 ? command_fail(&err) : status;
+		return status < 0 ? command_fail(&err) : status ? STATUS_LOSSES : STATUS_DONE;
 	}
 	return show(command, &a, kind, argc > 0 ? argv[0] : "trace.weir");
 }

@@ -48,3 +48,13 @@ refused 1 "'fold=nothing': no function here is meant" report flat e.weir --trans
 refused 2 "'hide=A': is not a transform" report flat e.weir --transform 'fold=A;hide=A'
 refused 2 "--transform is not an option of modules" report modules e.weir --transform fold=A
 refused 2 "--transform is not an option of pprof" export pprof e.weir --transform fold=A
+refused 2 "--html has all of the trace in it" report --html page.html e.weir --transform fold=A
+check "and no page is written" [ ! -e page.html ]
+
+# --- the page as a file says losses as reports do --------------------------------------------------------------
+head -c $(($(stat -c %s e.weir) - 30)) e.weir >cut.weir
+"$WEIR" report --html page.html e.weir 2>whole.err
+equal "a page of a whole trace: status 0, and no word" "0 " "$? $(cat whole.err)"
+"$WEIR" report --html page.html cut.weir 2>cut.err
+equal "a page of a trace that is cut: status 3" 3 $?
+check "and a line that says so" [ -s cut.err ]

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/report/report.h"
 #include "cmd/view/answer_source.h"
 #include "cmd/view/page_files.h"
 #include "query/query.h"
@@ -159,7 +160,7 @@ static void write_source(
 	buf_release(&answer);
 }
 
-/* Of the functions with the most of their own, for which there are lines. */
+/* Of the functions with the most of their own, for which there are lines. 1: the trace has losses. */
 static int write_sources(FILE *out, struct view_engine *engine, const char *exe, struct err *err)
 {
 	struct view_sources sources = {engine, exe};
@@ -181,7 +182,10 @@ static int write_sources(FILE *out, struct view_engine *engine, const char *exe,
 	fputs("]</script>\n", out);
 	free(rows);
 	flat_release(&flat);
-	return 0;
+	if (!loss_is_real(&p->loss))
+		return 0;
+	loss_say(trace_reader_name(p->reader), &p->loss);
+	return 1;
 }
 
 /* ---- the page ---- */

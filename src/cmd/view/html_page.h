@@ -15,7 +15,7 @@
 #define HTML_SOURCES_MAX     100		 /* functions */
 
 /* Takes the readers over. `before`: a trace to compare with, in the page, too; NULL: none. `exe`: as of
- * reports. */
+ * reports. 1 when the trace has losses, which the page and a line on stderr say. */
 int html_page_write(FILE *out, struct trace_reader *reader, struct trace_reader *before,
 	const char *exe, struct err *err);
 
