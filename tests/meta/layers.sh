@@ -9,7 +9,7 @@ declare -A layer=(
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3 [query]=3
 	[process]=4 [formats]=4 [serve]=4
-	[run]=5
+	[run]=5 [jvm]=5
 	[record]=6
 	[steps]=7 [probe]=7
 	[cmd]=8
