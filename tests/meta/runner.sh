@@ -123,3 +123,15 @@ made patient1 '# weir-test: patient' 'for i in {1..600}; do [ -e "$ROOT/lock" ] 
 made whole '# weir-test: whole: as a test' 'sleep 0.1' 'check "nothing else runs" [ "$(pgrep -fc "^bash $ROOT.*[w]hole.bash")" = 1 ]'
 T=cli/ run
 equal "patient tests run beside those that are alone" "0 9 passed, 0 failed" "$rc $(sed -n '$s/, [0-9]* skipped//p' out.txt)"
+
+# What compares times is asked twice before it is a failure; nothing else is.
+made twice '# weir-test: whole: compares times' 'echo >>"$ROOT/tries"' 'check "quiet" [ "$(wc -l <"$ROOT/tries")" -ge "$(cat "$ROOT/quiet_at")" ]'
+echo 2 >quiet_at
+T=twice run
+equal "a comparison of times is made once more" "0 1 passed, 0 failed 1" "$rc $(sed -n '$p' out.txt) $(grep -c '^once more' out.txt)"
+rm tries && echo 3 >quiet_at
+T=twice run
+equal "and fails at the second time" "1 0 passed, 1 failed 2" "$rc $(sed -n '$p' out.txt) $(wc -l <tries)"
+rm tries && sed -i 's/compares times/as a test/' tests/cli/twice.sh
+T=twice run
+equal "nothing else is asked twice" "1 0 passed, 1 failed 1" "$rc $(sed -n '$p' out.txt) $(wc -l <tries)"
