@@ -10,6 +10,9 @@
  * address into the image's entry, or into code that ends the thread, is near.
  * Where CFI leads to an address that is no code, up to three words that hand-written code pushed
  * without saying so are stepped over.
+ *
+ * Code that a program makes while it runs has no CFI, and conventions of its own: whoever knows them
+ * makes the step, before anything is guessed.
  */
 #ifndef WEIR_UNWIND_UNWIND_H
 #define WEIR_UNWIND_UNWIND_H
@@ -43,6 +46,25 @@ struct unwind_memory {
 	bool (*read)(void *ctx, uint64_t addr, void *to, size_t n);
 };
 
+/* The walked stack, for others: true when all n bytes were read. */
+struct unwind_stack {
+	bool (*read)(void *ctx, uint64_t addr, void *to, size_t n);
+	void *ctx;
+};
+
+/* What a frame in generated code is; the numbers mean what step_generated says they do. */
+struct unwind_place {
+	uint32_t kind; /* 0 = not known */
+	uint32_t code, at;
+};
+
+enum unwind_generated {
+	UNWIND_GENERATED_UNKNOWN, /* none of the code that it knows; nothing was touched */
+	UNWIND_GENERATED_STEPPED, /* the registers are the caller's */
+	UNWIND_GENERATED_SHORT,	  /* the stack could not be read there */
+	UNWIND_GENERATED_LOST	  /* its code, but the frame is not understood */
+};
+
 struct unwind_callbacks {
 	/* False when `pc` lies in no executable mapping. */
 	bool (*find_module)(void *ctx, struct vaddr pc, struct unwind_module *module);
@@ -59,6 +81,12 @@ struct unwind_callbacks {
 	 * neither; may be NULL. */
 	bool (*is_replaced)(void *ctx, uint64_t pc);
 	uint64_t (*true_pc)(void *ctx, uint64_t pc, bool *is_caller);
+	/* The step from a frame whose code has no CFI to its caller, by somebody who knows that code
+	 * (a JVM's); `is_caller`: the pc is a return address. `place` is zero, and may be filled
+	 * whatever comes out. Asked at every such frame, since what is at an address changes. Marks
+	 * the registers that it restores as known, and no others. May be NULL. */
+	enum unwind_generated (*step_generated)(void *ctx, struct cpu_regs *regs, bool is_caller,
+		const struct unwind_stack *stack, struct unwind_place *place);
 };
 
 /* Why a walk ended. The first is the only good end. */
@@ -74,6 +102,7 @@ enum unwind_end {
 	UNWIND_END_ELSEWHERE,	 /* the caller is on another stack, and nothing says where */
 	UNWIND_END_HOOKED,	 /* what a replaced return address stood for is not known */
 	UNWIND_END_UPROBE,	 /* the innermost frame is in the kernel's copy of an instruction */
+	UNWIND_END_GENERATED,	 /* step_generated does not understand the frame */
 	UNWIND_N_ENDS
 };
 /* A phrase for people: "stack deeper than the copy", ... */
@@ -85,10 +114,11 @@ struct unwind_frame {
 	struct vaddr pc;
 	bool is_caller; /* pc is a return address */
 	bool has_module;
-	uint32_t cookie; /* of the module */
-	uint64_t bias;	 /* of the module: iaddr = pc - bias */
-	struct vaddr sp; /* the stack pointer in this frame, */
-	struct vaddr fp; /* and what the frame pointer register holds; 0 when not known */
+	uint32_t cookie;	   /* of the module */
+	uint64_t bias;		   /* of the module: iaddr = pc - bias */
+	struct vaddr sp;	   /* the stack pointer in this frame, */
+	struct vaddr fp;	   /* and what the frame pointer register holds; 0 when not known */
+	struct unwind_place place; /* by step_generated */
 };
 
 struct unwinder; /* holds the rule cache */

@@ -74,6 +74,7 @@ const char *unwind_end_reason(enum unwind_end end)
 		[UNWIND_END_HOOKED] = "hooked call no longer known",
 		[UNWIND_END_UPROBE] =
 			"in the kernel's copy of a probed instruction, whose function is not known",
+		[UNWIND_END_GENERATED] = "frame of generated code not understood",
 	};
 
 	return (unsigned)end < UNWIND_N_ENDS ? reasons[end] : "unknown";
@@ -264,6 +265,46 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 	return false;
 }
 
+/* As struct unwind_stack has it: by words, the last one in part. */
+static bool read_bytes(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	struct walk *w = ctx;
+	uint8_t *at = to;
+
+	while (n) {
+		size_t part = n < 8 ? n : 8;
+		uint64_t word;
+
+		if (!stack_read(&w->reader, addr, part, &word))
+			return false;
+		memcpy(at, &word, part);
+		at += part;
+		addr += part;
+		n -= part;
+	}
+	return true;
+}
+
+/* UNWIND_GENERATED_UNKNOWN: nobody knows the code; *end is set for the last two. */
+static enum unwind_generated step_generated(
+	struct walk *w, struct unwind_frame *frame, enum unwind_end *end)
+{
+	const struct unwind_callbacks *c = w->callbacks;
+	const struct unwind_stack stack = {read_bytes, w};
+	enum unwind_generated how;
+
+	if (!c->step_generated)
+		return UNWIND_GENERATED_UNKNOWN;
+	w->reader.failed = false;
+	how = c->step_generated(c->ctx, &w->regs, w->is_caller, &stack, &frame->place);
+	w->regs.known |= 1u << CPU_REG_RIP | 1u << CPU_REG_RSP;
+	*end = how == UNWIND_GENERATED_SHORT && w->reader.failed &&
+			       step_is_beyond_copy(&w->reader, w->reader.failed_addr)
+		       ? UNWIND_END_STACK_SHORT
+		       : UNWIND_END_GENERATED;
+	return how;
+}
+
 static void put_frame(const struct walk *w, const struct lookup *at, struct unwind_frame *frame)
 {
 	*frame = (struct unwind_frame){
@@ -286,8 +327,18 @@ static void note_stack_switch(struct walk *w)
 		w->reader.has_left_copy = true;
 }
 
+static bool step_without_rule(
+	struct walk *w, const struct lookup *at, struct unwind_frame *frame, enum unwind_end *end)
+{
+	enum unwind_generated how = step_generated(w, frame, end);
+
+	return how == UNWIND_GENERATED_UNKNOWN ? step_without_cfi(w, at, end)
+					       : how == UNWIND_GENERATED_STEPPED;
+}
+
 /* Steps from the frame found at `at` to its caller. */
-static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
+static bool step(
+	struct walk *w, const struct lookup *at, struct unwind_frame *frame, enum unwind_end *end)
 {
 	uint64_t sp = w->regs.r[CPU_REG_RSP];
 	const struct cfi_rule *rule = at->rule;
@@ -298,7 +349,7 @@ static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 		may_go_down = rule->flags & (CFI_RULE_SIGNAL | CFI_RULE_NEW_STACK);
 		if (!step_by_rule(&w->reader, at->module.cfi, rule, &w->regs, end))
 			return false;
-	} else if (!step_without_cfi(w, at, end)) {
+	} else if (!step_without_rule(w, at, frame, end)) {
 		return false;
 	}
 	w->is_caller = !rule || !(rule->flags & CFI_RULE_SIGNAL);
@@ -393,8 +444,8 @@ enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 			end = UNWIND_END_NO_MODULE;
 			break;
 		}
-		put_frame(&w, at, &frames[n++]);
-		if (!step(&w, at, &end))
+		put_frame(&w, at, &frames[n]);
+		if (!step(&w, at, &frames[n++], &end))
 			break;
 	}
 	*n_frames = n;
