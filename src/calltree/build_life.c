@@ -69,6 +69,8 @@ static bool is_known(const struct trace_record *record)
 		return minor >= RECORD_PROCESS_START && minor <= RECORD_PROCESS_END;
 	case RECORD_MAJOR_PROBE:
 		return minor == RECORD_PROBE_LINE || minor == RECORD_PROBE_MAP;
+	case RECORD_MAJOR_STEP:
+		return minor >= RECORD_STEP_RUN && minor <= RECORD_STEP_TOLD;
 	case RECORD_MAJOR_PHASE:
 		return minor == RECORD_PHASE_STARTED || minor == RECORD_PHASE_ENDED;
 	}

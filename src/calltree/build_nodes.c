@@ -12,7 +12,7 @@
 
 struct kept_node {
 	uint32_t thread;
-	uint32_t tree; /* index in kept_trees */
+	uint32_t tree;		 /* index in kept_trees */
 	uint64_t number, parent; /* in the tree; parent 0 = its root */
 	uint32_t frame;		 /* 0: calls of several functions that were folded together */
 	struct calltree_calls figures;
@@ -87,7 +87,7 @@ static void add_node(struct builder *b, uint64_t time, const uint64_t n[8])
 void build_tree_record(struct builder *b, const struct trace_record *record)
 {
 	uint64_t n[8]; /* thread, node, parent, frame, calls, elapsed, minimum, maximum */
-	size_t n_numbers = record->minor == RECORD_TREE_NODE ? 8
+	size_t n_numbers = record->minor == RECORD_TREE_NODE   ? 8
 			   : record->minor == RECORD_TREE_OVER ? 1
 							       : 2;
 
@@ -205,6 +205,10 @@ void build_nodes_end(struct builder *b)
 {
 	if (!b->kept_by)
 		return;
+	if (b->from || b->to != UINT64_MAX)
+		loss_add_reason(&b->profile->loss,
+			"trees that were kept in the program have no times: a window (--from, --to) does not apply to them",
+			1);
 	calltree_set_time(b->tree, UINT64_MAX);
 	for (size_t i = 0; i < b->kept.n; i++)
 		if (!b->kept.v[i].node && is_current(b, i))

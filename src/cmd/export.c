@@ -10,7 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
-#include "cmd/report/steps_marks.h"
+#include "steps/read/step_mark_words.h"
 #include "formats/exports.h"
 #include "query/query.h"
 #include "query/transform.h"

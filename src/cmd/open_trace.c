@@ -96,6 +96,7 @@ static int count_steps(
 {
 	static const enum step_counts_code codes[] = {
 		[OPEN_STEPS_COUNTS] = STEP_COUNTS_ALL_CODE,
+		[OPEN_STEPS_TOLD] = STEP_COUNTS_TOLD,
 		[OPEN_STEPS_COVERAGE] = STEP_COUNTS_COVERAGE,
 		[OPEN_STEPS_TREES] = STEP_COUNTS_TREES,
 	};

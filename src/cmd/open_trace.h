@@ -14,6 +14,7 @@
 /* What becomes of executed instructions (`weir steps`). */
 enum open_steps {
 	OPEN_STEPS_COUNTS,   /* counts: call trees, blocks, lines, what was not executed */
+	OPEN_STEPS_TOLD,     /* and what happened when */
 	OPEN_STEPS_COVERAGE, /* the same without libraries that have no source lines */
 	OPEN_STEPS_TREES,    /* call trees alone: no file of a program is read for them */
 	OPEN_STEPS_PLAIN     /* they stay what they are */

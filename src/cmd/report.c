@@ -356,7 +356,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status)
 		return status;
 	if (a.html) {
-		a.open.steps = OPEN_STEPS_COUNTS;
+		a.open.steps = OPEN_STEPS_TOLD;
 		status = write_html(&a, argc > 1 ? argv[0] : NULL,
 			argc > 0 ? argv[argc - 1] : "trace.weir", &err);
 		return status < 0 ? command_fail(&err) : status ? STATUS_LOSSES : STATUS_DONE;

@@ -124,7 +124,7 @@ static int view(
 	struct http_server *server;
 	int rc;
 
-	a->open.steps = OPEN_STEPS_COUNTS;
+	a->open.steps = OPEN_STEPS_TOLD;
 	rc = before_path ? open_trace(&before, before_path, &a->open, err) : 0;
 	if (rc >= 0)
 		rc = open_trace(&reader, path, &a->open, err);

@@ -131,7 +131,7 @@ static void say(struct trace_writer *w, const char *sentence)
 }
 
 static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uint32_t stream,
-	bool (*wants)(uint32_t major, uint32_t minor), struct err *err)
+	const struct trace_copy_filter *filter, struct err *err)
 {
 	struct trace_cursor *cursor;
 	struct trace_record record;
@@ -143,7 +143,7 @@ static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uin
 	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0) {
 		if (rc < 0)
 			say(w, damage.text);
-		else if (!wants || wants(record.major, record.minor))
+		else if (!filter || filter->wants(filter->ctx, &record))
 			trace_writer_record(w, stream, record.time, record.major, record.minor,
 				record.payload.p, record.payload.n);
 	}
@@ -152,13 +152,13 @@ static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uin
 }
 
 int trace_copy_records(struct trace_writer *w, const struct trace_reader *r,
-	bool (*wants)(uint32_t major, uint32_t minor), struct err *err)
+	const struct trace_copy_filter *filter, struct err *err)
 {
 	const char *why;
 	int rc = 0;
 
 	for (uint32_t id = 1; id < trace_reader_n_streams(r) && rc == 0; id++)
-		rc = copy_stream(w, r, id, wants, err);
+		rc = copy_stream(w, r, id, filter, err);
 	if (trace_reader_is_recovered(r, &why))
 		say(w, why ? why : "the end of the trace is missing");
 	return rc;

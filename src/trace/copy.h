@@ -18,9 +18,15 @@
  */
 int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struct err *err);
 
-/* The records that `wants` accepts (NULL: all); their definitions are there already. What of `r`
+/* Which records are copied: it says no to those that it leaves out, or has written another one for. */
+struct trace_copy_filter {
+	bool (*wants)(void *ctx, const struct trace_record *record);
+	void *ctx;
+};
+
+/* The records that the filter accepts (NULL: all); their definitions are there already. What of `r`
  * cannot be read, or is missing at its end, is told in loss records. */
 int trace_copy_records(struct trace_writer *w, const struct trace_reader *r,
-	bool (*wants)(uint32_t major, uint32_t minor), struct err *err);
+	const struct trace_copy_filter *filter, struct err *err);
 
 #endif

@@ -109,7 +109,10 @@ enum record_minor_step {
 	RECORD_STEP_CODE = 0x02,
 	RECORD_STEP_MARK = 0x03,
 	RECORD_STEP_DATA = 0x04,
-	RECORD_STEP_PLACE = 0x05
+	RECORD_STEP_PLACE = 0x05,
+	/* Where counts stand for the steps: kind (0: instructions, else enum step_mark_kind), how
+	 * many, string. In the stream of its thread. */
+	RECORD_STEP_TOLD = 0x06
 };
 
 enum record_minor_process {

@@ -131,6 +131,7 @@ await page.waitForTimeout(300);
 if (kind === "time") {
   verdict(`${name}: the timeline has threads`, /Timeline of [1-9]/.test(await label(page, ".pane-body canvas")), await label(page, ".pane-body canvas"));
   await shot(page, `${name}-timeline`);
+  if (name === "steps") verdict(`${name}: it says how many instructions lie in it, and what happened between them`, /^20000 instructions; .*1 exec; /.test(await text(page, ".timeline .said")), await text(page, ".timeline .said"));
   await page.getByRole("button", { name: "Zoom in" }).click();
   await page.waitForTimeout(500);
   verdict(`${name}: a stretch of time is for all panes`, (await texts(page, ".top .chip")).join().includes(" to "), (await texts(page, ".top .chip")).join());

@@ -58,7 +58,7 @@ both_by_file() { # NAME BEFORE AFTER
 # They wait most of their time.
 together by_server sampled sampled.weir time -- by_file merged-file merged.weir time -- by_server merged merged.weir time -- \
 	by_server tree tree.weir sums
-together by_server counted counted.weir counts -- by_server steps steps.weir sums -- by_file events-file events.weir time
+together by_server counted counted.weir counts -- by_server steps steps.weir time -- by_file events-file events.weir time
 
 # main > parse (30, then 10) > read (5), which is gone, and write (40), which is new; check stays as it is (7).
 printf '%s\n' '0 enter main' '1 enter parse' '21 enter read' '26 leave read' '36 leave parse' '36 enter check' '43 leave check' \

@@ -14,6 +14,7 @@
 #include "calltree/arcs.h"
 #include "calltree/build.h"
 #include "calltree/code_counts.h"
+#include "calltree/timeline.h"
 #include "trace/record_run.h"
 
 #define RECORDS_MAX 3000
@@ -51,6 +52,8 @@ static const struct {
 	{RECORD_MAJOR_HOOK, RECORD_HOOK_COST, 6},
 	{RECORD_MAJOR_HOOK, RECORD_HOOK_FRAME, 1},
 	{0x7777, 1, 1},
+	{RECORD_MAJOR_STEP, RECORD_STEP_TOLD, 3},
+	{RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED, 1},
 };
 #define N_CODES (sizeof(codes) / sizeof(codes[0]))
 
@@ -62,6 +65,7 @@ static void define(struct trace_writer *w)
 	trace_writer_metric(w, "bytes", "bytes");
 	trace_writer_metric(w, "cycles", "1");
 	trace_writer_metric(w, "foreign", "ns");
+	trace_writer_metric(w, "wait", "ns");
 	trace_writer_stream(w, STREAM_KIND_LIFE, 0);
 	trace_writer_stream(w, STREAM_KIND_CPU, 0);
 	for (uint32_t i = 1; i <= N_FRAMES; i++) {
@@ -107,6 +111,33 @@ static void write_trace(const char *path, struct span bytes)
 		abort();
 }
 
+/* Everything lies in the window, and what has a name can be named. */
+static void check_timeline(const struct profile *p)
+{
+	uint32_t n_frames = trace_reader_n_frames(p->reader);
+	struct timeline t;
+
+	if (timeline_init(&t, p, 0, 1 + (uint32_t)p->n_samples % 40, NULL) < 0)
+		abort();
+	for (size_t i = 0; i < t.spans.n; i++)
+		if (t.spans.v[i].from < t.from || t.spans.v[i].to > t.to ||
+			t.spans.v[i].from > t.spans.v[i].to || t.spans.v[i].frame >= n_frames)
+			abort();
+	for (size_t i = 0; i < t.points.n; i++)
+		if (t.points.v[i].time < t.from || t.points.v[i].frame >= n_frames)
+			abort();
+	for (size_t i = 0; i < t.waits.n; i++)
+		if (t.waits.v[i].from < t.from || t.waits.v[i].to > t.to ||
+			t.waits.v[i].from >= t.waits.v[i].to || t.waits.v[i].frame >= n_frames ||
+			(i && t.waits.v[i].from < t.waits.v[i - 1].to))
+			abort();
+	for (size_t i = 0; i < t.steps.n; i++)
+		if (t.steps.v[i].from > t.steps.v[i].to ||
+			t.steps.v[i].words >= trace_reader_n_strings(p->reader))
+			abort();
+	timeline_release(&t);
+}
+
 static void check_profile(const struct trace_reader *r, const struct build_options *o)
 {
 	uint64_t *weights, sum = 0;
@@ -131,6 +162,7 @@ static void check_profile(const struct trace_reader *r, const struct build_optio
 	if (sum != p->total)
 		abort();
 	free(weights);
+	check_timeline(p);
 	arcs_release(&arcs);
 	flat_release(&flat);
 	profile_free(p);
@@ -197,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const metrics[] = {
-		NULL, "cpu", "wall", "samples", "calls", "bytes", "cycles", "foreign"};
+		NULL, "cpu", "wall", "samples", "calls", "bytes", "cycles", "foreign", "wait"};
 	struct code_counts *code;
 	struct build_options o = BUILD_OPTIONS_ALL;
 	struct trace_reader *r;

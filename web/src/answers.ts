@@ -46,6 +46,7 @@ export interface Meta {
     hooks: boolean;
     merged: boolean;
     tree: boolean;
+    timeless: boolean; // sums over the whole run, whatever the stretch of time
   };
   loss: Loss;
 }
@@ -210,6 +211,16 @@ export interface Timeline {
   sampleTime: Float64Array;
   sampleName: Uint32Array;
   sampleN: Uint32Array;
+  waitFrom: Float64Array; // off the CPU
+  waitTo: Float64Array;
+  waitName: Uint32Array; // of the function that waits, "?": not known
+  waitN: Uint32Array;
+  waitReady: Uint32Array; // 1: it could have run
+  stepFrom: Float64Array; // instructions (kind 0) and marks between them
+  stepTo: Float64Array;
+  stepN: Float64Array;
+  stepKind: Uint32Array;
+  stepWords: string[];
   names: string[];
 }
 
@@ -295,6 +306,16 @@ export class Answers {
         sampleTime: f64(a, "sample_time"),
         sampleName: u32(a, "sample_name"),
         sampleN: u32(a, "sample_n"),
+        waitFrom: f64(a, "wait_from"),
+        waitTo: f64(a, "wait_to"),
+        waitName: u32(a, "wait_name"),
+        waitN: u32(a, "wait_n"),
+        waitReady: u32(a, "wait_ready"),
+        stepFrom: f64(a, "step_from"),
+        stepTo: f64(a, "step_to"),
+        stepN: f64(a, "step_n"),
+        stepKind: u32(a, "step_kind"),
+        stepWords: texts(a, "step_words"),
         names: texts(a, "name"),
       };
     });

@@ -146,6 +146,7 @@ function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInp
       {(state.from || state.to) && (
         <span class="chip">
           {human(Number(state.from || 0), "ns")} to {state.to ? human(Number(state.to), "ns") : "the end"}{" "}
+          {meta.has.timeless && <b>sums of the whole run: they have no times</b>}
           <button aria-label="all of the time" onClick={() => change({ from: "", to: "" })}>
             ×
           </button>

@@ -23,12 +23,13 @@ export function Strip({ meta }: { meta: Meta }) {
   const isReal = l.samples_lost > 0 || l.events_lost > 0 || l.records_lost > 0 || l.cut;
   const complete = l.stacks ? `${((100 * l.stacks_complete) / l.stacks).toFixed(2)} % of the stacks are complete` : "";
   const covered = l.cpu_ns && l.sampled_ns ? `samples stand for ${((100 * l.sampled_ns) / l.cpu_ns).toFixed(1)} % of the CPU time` : "";
+  const kind = meta.has.steps ? "instructions, counted step by step" : meta.has.counts ? "counted in the program itself" : "";
   const reasons = Object.entries(l.reasons).sort((a, b) => b[1] - a[1]);
   return (
     <details class={isReal ? "strip lost" : "strip"}>
       <summary>
         <span class="verdict">{isReal ? "⚠ Data was lost" : "Nothing was lost"}</span>
-        <span>{[covered, complete, ...said].filter(Boolean).join("  ·  ")}</span>
+        <span>{[kind, covered, complete, ...said].filter(Boolean).join("  ·  ")}</span>
         <span class="legend">
           {meta.exact && (
             <>

@@ -10,6 +10,7 @@ import { Empty } from "./parts";
 import { useSearch } from "./search";
 import { selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
+import { drawSteps, drawWaits, hasSteps, rowsInWords, stepAt, stepHeight, waitAt, waitHeight } from "./timeline_rows";
 
 const labelWidth = 150;
 const laneHeight = 22;
@@ -23,13 +24,20 @@ interface Place {
   time: (x: number) => number;
   lanesBottom: number;
   samplesTop: number;
+  waitsTop: number;
+  stepsTop: number;
+  callsTop: number;
 }
 
 function placeOf(t: Timeline, width: number): Place {
   const span = Math.max(t.to - t.from, 1);
   const scale = Math.max(1, width - labelWidth - 8) / span;
   const lanesBottom = 20 + Math.min(t.threads.length, maxLanes) * laneHeight;
-  return { x: (time) => labelWidth + (time - t.from) * scale, time: (x) => t.from + (x - labelWidth) / scale, lanesBottom, samplesTop: lanesBottom + 26 };
+  const samplesTop = lanesBottom + 26;
+  const waitsTop = samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
+  const stepsTop = waitsTop + (t.waitFrom.length ? waitHeight + 6 : 0);
+  const callsTop = stepsTop + (hasSteps(t) ? stepHeight + 6 : 0);
+  return { x: (time) => labelWidth + (time - t.from) * scale, time: (x) => t.from + (x - labelWidth) / scale, lanesBottom, samplesTop, waitsTop, stepsTop, callsTop };
 }
 
 function drawScale(s: Surface, t: Timeline, p: Place): void {
@@ -88,7 +96,7 @@ function drawSamples(s: Surface, t: Timeline, p: Place): void {
 }
 
 function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) => boolean) | undefined, selected: string): void {
-  const top = p.samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
+  const top = p.callsTop;
   s.c.fillStyle = s.colours.text;
   s.c.font = "12px system-ui, sans-serif";
   if (t.spanFrom.length) s.c.fillText("calls", 6, top + 13);
@@ -143,7 +151,7 @@ function saidAt(p: Place, marks: Said[], x: number, y: number): Said | undefined
 }
 
 function spanAt(t: Timeline, p: Place, x: number, y: number): number {
-  const top = p.samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
+  const top = p.callsTop;
   const row = Math.floor((y - top) / spanHeight);
   if (y < top) return -1;
   for (let i = 0; i < t.spanFrom.length; i++)
@@ -189,6 +197,8 @@ export function TimelinePane() {
     }
     const sample = sampleAt(t, p, x, y);
     if (sample >= 0) return `${t.names[t.sampleName[sample]!]}${t.sampleN[sample]! > 1 ? ` and ${t.sampleN[sample]! - 1} more samples` : ""}  ·  ${at}`;
+    if (t.waitFrom.length && y >= p.waitsTop && y < p.waitsTop + waitHeight) return `${waitAt(t, p.x, x) || "on the CPU, or not seen"}  ·  ${at}`;
+    if (hasSteps(t) && y >= p.stepsTop && y < p.stepsTop + stepHeight) return `${stepAt(t, p.x, x) || "no instruction was traced"}  ·  ${at}`;
     const line = saidAt(p, marks, x, y);
     if (line) return `${line.text.trim()}  ·  printed at ${human(line.time, "ns")}`;
     const lane = Math.floor((y - 20) / laneHeight);
@@ -219,6 +229,7 @@ export function TimelinePane() {
         </label>
         <span class="said" role="status">
           {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads; ` : ""}
+          {rowsInWords(t).map((words) => `${words}; `)}
           {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
           drag over a stretch of time to see it alone in all panes
         </span>
@@ -236,6 +247,8 @@ export function TimelinePane() {
           drawScale(s, t, p);
           drawLanes(s, t, p);
           if (t.sampleTime.length) drawSamples(s, t, p);
+          if (t.waitFrom.length) drawWaits(s, t, p.x, p.waitsTop);
+          if (hasSteps(t)) drawSteps(s, t, p.x, p.stepsTop);
           drawSaid(s, t, p, marks);
           drawSpans(s, t, p, search.test, state.selected);
           if (drag) {

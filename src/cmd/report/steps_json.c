@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/report/steps_listing.h"
-#include "cmd/report/steps_marks.h"
+#include "steps/read/step_mark_words.h"
 
 /* ---- the part that is kept: fields of an open object, each with its comma in front ---- */
 

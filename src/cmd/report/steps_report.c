@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cmd/report/steps_listing.h"
-#include "cmd/report/steps_marks.h"
+#include "steps/read/step_mark_words.h"
 
 /* ---- rows ---- */
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "cmd/report/steps_listing.h"
-#include "cmd/report/steps_marks.h"
+#include "steps/read/step_mark_words.h"
 
 /* ---- the part that is kept ---- */
 

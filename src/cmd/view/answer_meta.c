@@ -57,10 +57,13 @@ static void put_content(struct json *j, const struct profile *p)
 	json_bool(j, "calls",
 		calltree_has_events(p->tree) && (!p->counts.n_nodes || p->counts.has_calls));
 	json_bool(j, "counts", p->counts.n_functions > 0);
-	json_bool(j, "steps", trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_RUN));
+	json_bool(j, "steps",
+		trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_RUN) ||
+			trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_TOLD));
 	json_bool(j, "hooks", p->n_hooks > 0);
 	json_bool(j, "merged", p->is_merged);
 	json_bool(j, "tree", !p->counts.is_flat);
+	json_bool(j, "timeless", p->counts.n_nodes || p->n_kept_nodes);
 	json_object_end(j);
 }
 

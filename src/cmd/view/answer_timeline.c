@@ -75,6 +75,52 @@ static void put_points(struct buf *out, const struct timeline *t, struct used_na
 		values[i] = t->points.v[i].n;
 }
 
+static void put_waits(struct buf *out, const struct timeline *t, struct used_names *u)
+{
+	size_t n = t->waits.n;
+	double *from = view_array(out, "wait_from", VIEW_F64, n), *to;
+	uint32_t *values;
+
+	for (size_t i = 0; i < n; i++)
+		from[i] = since(u->r, t->waits.v[i].from);
+	to = view_array(out, "wait_to", VIEW_F64, n);
+	for (size_t i = 0; i < n; i++)
+		to[i] = since(u->r, t->waits.v[i].to);
+	values = view_array(out, "wait_name", VIEW_U32, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = number_of(u, t->waits.v[i].frame);
+	values = view_array(out, "wait_n", VIEW_U32, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = t->waits.v[i].n;
+	values = view_array(out, "wait_ready", VIEW_U32, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = t->waits.v[i].is_ready;
+}
+
+static void put_steps(struct buf *out, const struct timeline *t, const struct trace_reader *r)
+{
+	size_t n = t->steps.n;
+	double *values = view_array(out, "step_from", VIEW_F64, n);
+	struct buf words = {0};
+	uint32_t *kind;
+
+	for (size_t i = 0; i < n; i++)
+		values[i] = since(r, t->steps.v[i].from);
+	values = view_array(out, "step_to", VIEW_F64, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = since(r, t->steps.v[i].to);
+	values = view_array(out, "step_n", VIEW_F64, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = (double)t->steps.v[i].n;
+	kind = view_array(out, "step_kind", VIEW_U32, n);
+	for (size_t i = 0; i < n; i++)
+		kind[i] = t->steps.v[i].kind;
+	for (size_t i = 0; i < n; i++)
+		buf_put_text(&words, trace_reader_string(r, t->steps.v[i].words));
+	view_texts(out, "step_words", &words);
+	buf_release(&words);
+}
+
 /* Threads in the order of their ids, those alone of which something is there. */
 static void put_threads(struct buf *out, const struct timeline *t, const struct profile *p)
 {
@@ -128,7 +174,7 @@ int view_answer_timeline(
 	if (timeline_init(&t, p, 0, columns < TIMELINE_COLUMNS_MAX ? (uint32_t)columns : 0, err) <
 		0)
 		return err->code;
-	view_arrays_begin(out, 14);
+	view_arrays_begin(out, 24);
 	put_window(out, &t, u.r);
 	put_threads(out, &t, p);
 	buf_put_text(&drawn,
@@ -136,6 +182,8 @@ int view_answer_timeline(
 	view_texts(out, "thread", &drawn);
 	put_spans(out, &t, &u);
 	put_points(out, &t, &u);
+	put_waits(out, &t, &u);
+	put_steps(out, &t, u.r);
 	view_texts(out, "name", &u.texts);
 	buf_release(&drawn);
 	buf_release(&u.texts);

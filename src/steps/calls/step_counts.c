@@ -15,6 +15,7 @@
 #include "steps/calls/step_calls.h"
 #include "steps/calls/step_functions.h"
 #include "steps/calls/step_pads.h"
+#include "steps/read/step_mark_words.h"
 #include "steps/read/steps.h"
 #include "trace/copy.h"
 
@@ -32,6 +33,7 @@ struct counter {
 	struct step_pads *pads;
 	uint32_t life; /* stream */
 	uint64_t start;
+	bool tells_when;
 	uint64_t n_unknown_gaps; /* what is lost in others the recorder told */
 };
 
@@ -205,10 +207,38 @@ static void tell_losses(struct counter *c)
 		"an instruction was executed whose code was not captured");
 }
 
-static bool is_no_step(uint32_t major, uint32_t minor)
+/* What a time line shows of steps that are counts now. */
+static void tell_when(struct counter *c, const struct trace_record *record)
 {
-	(void)minor;
-	return major != RECORD_MAJOR_STEP;
+	uint64_t told[3] = {0, 1, 0}; /* kind, how many, string */
+	struct step_run_head run;
+	struct step_mark mark;
+
+	if (record->minor == RECORD_STEP_RUN && step_run_head(&run, record->payload)) {
+		told[1] = run.n;
+	} else if (record->minor == RECORD_STEP_MARK && step_mark_decode(&mark, record->payload)) {
+		struct buf words = {0};
+
+		step_mark_put_words(&words, &mark, c->r);
+		told[0] = mark.kind;
+		told[2] = trace_writer_string(c->w, buf_text(&words));
+		buf_release(&words);
+	} else {
+		return;
+	}
+	trace_writer_numbers(
+		c->w, record->stream, record->time, RECORD_MAJOR_STEP, RECORD_STEP_TOLD, told, 3);
+}
+
+static bool is_no_step(void *ctx, const struct trace_record *record)
+{
+	struct counter *c = ctx;
+
+	if (record->major != RECORD_MAJOR_STEP)
+		return true;
+	if (c->tells_when)
+		tell_when(c, record);
+	return false;
 }
 
 static int count(struct counter *c, enum step_counts_code code, struct err *err)
@@ -241,13 +271,14 @@ int step_counts_write(
 	struct trace_writer *w, struct trace_reader *r, enum step_counts_code code, struct err *err)
 {
 	struct steps *steps = steps_open(r);
-	struct counter c = {.steps = steps, .r = r, .w = w};
+	struct counter c = {.steps = steps, .r = r, .w = w, .tells_when = code == STEP_COUNTS_TOLD};
+	struct trace_copy_filter filter = {is_no_step, &c};
 	int rc = trace_copy_definitions(w, r, err);
 
 	if (rc == 0)
 		rc = count(&c, code, err);
 	if (rc == 0)
-		rc = trace_copy_records(w, r, is_no_step, err);
+		rc = trace_copy_records(w, r, &filter, err);
 	step_calls_release(&c.calls);
 	step_pads_free(c.pads);
 	step_functions_release(&c.functions);

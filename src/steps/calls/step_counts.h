@@ -15,7 +15,8 @@
 enum step_counts_code {
 	STEP_COUNTS_TREES,    /* none: no file of an image is read */
 	STEP_COUNTS_ALL_CODE, /* of everything that was executed, and what could have been */
-	STEP_COUNTS_COVERAGE  /* the same without libraries that have no source lines */
+	STEP_COUNTS_TOLD, /* and when each thread executed how much, and its marks: records 0x57/0x06 */
+	STEP_COUNTS_COVERAGE /* the same without libraries that have no source lines */
 };
 
 /* `r` has its names (resolver_open_trace); `w` is empty. One instruction counts 1, a repeated

@@ -463,6 +463,14 @@ static void trees_kept_in_the_program(void)
 	o.metric = "calls";
 	CHECK_EQ(build(&o), 0);
 	CHECK(row("g").base == 10 && profile->total == 18);
+	CHECK_EQ(profile->loss.n_reasons, 0);
+	o.from = 45; /* sums of the whole run: that it means nothing for them is said */
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 18);
+	CHECK_EQ(
+		reason("trees that were kept in the program have no times: a window (--from, --to) does not "
+		       "apply to them"),
+		1);
 	end();
 }
 

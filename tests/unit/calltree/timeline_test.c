@@ -188,7 +188,154 @@ static void calls_deeper_than_the_rows_are_counted(void)
 	end_calls();
 }
 
+static void switched(uint64_t time, bool is_out, bool is_preempted)
+{
+	if (is_out)
+		numbers(cpu_stream, time, RECORD_MAJOR_SWITCH, RECORD_SWITCH_OUT, 2, U(thread),
+			U(is_preempted));
+	else
+		numbers(cpu_stream, time, RECORD_MAJOR_SWITCH, RECORD_SWITCH_IN, 1, U(thread));
+}
+
+static void check_wait(
+	size_t i, uint64_t from, uint64_t to, uint32_t frame, uint32_t n, bool is_ready)
+{
+	CHECK(i < t.waits.n);
+	if (i >= t.waits.n)
+		return;
+	CHECK_EQ(t.waits.v[i].from, from);
+	CHECK_EQ(t.waits.v[i].to, to);
+	CHECK_EQ(t.waits.v[i].frame, frame);
+	CHECK_EQ(t.waits.v[i].n, n);
+	CHECK_EQ(t.waits.v[i].is_ready, is_ready);
+}
+
+/* Columns of 10 ns. One wait has a sample that says where, one is of another thread's making, two are
+ * short, the last one is not over at the end. */
+static void waits_are_apart_from_samples(void)
+{
+	uint32_t stack, f_kernel, wait;
+
+	begin_calls();
+	wait = trace_writer_metric(w, "wait", "ns");
+	f_kernel = named("schedule", FRAME_KIND_KERNEL);
+	stack = STACK(f_main, f_b);
+	sample(1000, stack, 5);
+	switched(1100, true, false);
+	stack = STACK(f_main, f_a, f_kernel);
+	trace_writer_sample(w, cpu_stream, 1300, &(struct trace_sample){thread, stack, wait, 200});
+	switched(1300, false, false);
+	switched(1400, true, true);
+	switched(1450, false, false);
+	switched(1500, true, false);
+	switched(1502, false, false);
+	switched(1504, true, false);
+	switched(1506, false, false);
+	sample(1600, STACK(f_main, f_b), 5);
+	switched(1700, true, false);
+	numbers(life_stream, 1999, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, 0);
+	build_all();
+	draw(100);
+	CHECK_EQ(t.points.n, 2);
+	CHECK_EQ(t.waits.n, 4);
+	check_wait(0, 1100, 1300, f_a, 1, false);
+	check_wait(1, 1400, 1450, 0, 1, true);
+	check_wait(2, 1500, 1506, 0, 2, false);
+	check_wait(3, 1700, 2000, 0, 1, false);
+	CHECK_EQ(t.busy[(size_t)thread * 100 + 30], 0); /* to wait is not to be busy */
+	end_calls();
+}
+
+static void a_thread_that_has_ended_does_not_wait(void)
+{
+	begin_calls();
+	sample(1000, STACK(f_main), 5);
+	numbers(life_stream, 1100, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED, 1, U(thread));
+	switched(1101, true, false);
+	numbers(life_stream, 1999, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, 0);
+	build_all();
+	draw(100);
+	CHECK_EQ(t.waits.n, 0);
+	end_calls();
+}
+
+/* Without switches a sample of a wait says all. */
+static void a_wait_may_be_known_by_its_sample_alone(void)
+{
+	uint32_t wait;
+
+	begin_calls();
+	wait = trace_writer_metric(w, "wait", "ns");
+	sample(1000, STACK(f_main), 5);
+	trace_writer_sample(
+		w, cpu_stream, 1500, &(struct trace_sample){thread, STACK(f_main, f_b), wait, 300});
+	build_all();
+	draw(100);
+	CHECK_EQ(t.points.n, 1);
+	CHECK_EQ(t.waits.n, 1);
+	check_wait(0, 1200, 1500, f_b, 1, false);
+	end_calls();
+}
+
+static void samples_without_a_stack_are_points(void)
+{
+	begin_calls();
+	numbers(cpu_stream, 1000, RECORD_MAJOR_THREAD, RECORD_THREAD_TICK, 4, U(thread), U(f_a),
+		U(cpu_metric), U(7));
+	numbers(cpu_stream, 1900, RECORD_MAJOR_THREAD, RECORD_THREAD_TICK, 4, U(thread), U(f_b),
+		U(cpu_metric), U(7));
+	build_all();
+	draw(10);
+	CHECK_EQ(t.points.n, 2);
+	if (t.points.n == 2)
+		CHECK(t.points.v[0].frame == f_a && t.points.v[1].frame == f_b);
+	end_calls();
+}
+
+static void told(uint64_t time, uint32_t kind, uint64_t n, const char *words)
+{
+	numbers(own, time, RECORD_MAJOR_STEP, RECORD_STEP_TOLD, 3, U(kind), n,
+		U(trace_writer_string(w, words)));
+}
+
+/* Columns of 10 ns: two calls at 1200 and 1203 are one mark; the run between them is too short to be alone. */
+static void steps_are_runs_with_marks_between_them(void)
+{
+	static const struct timeline_step expected[] = {{1000, 1000, 7, 0, 1},
+		{1000, 1200, 0, 0, 4000}, {1200, 1203, 1, 0, 2}, {1200, 1203, 0, 0, 30},
+		{1203, 1600, 0, 0, 70}, {1600, 1600, 2, 0, 1}, {1600, 2000, 0, 0, 5}};
+
+	begin_calls();
+	told(1000, 7, 1, "tracing begins (start)");
+	told(1200, 0, 4000, "");
+	told(1200, 1, 1, "write = 12");
+	told(1203, 0, 30, "");
+	told(1203, 1, 1, "brk = 0x1000");
+	told(1600, 0, 70, "");
+	told(1600, 2, 1, "SIGUSR1");
+	told(2000, 0, 5, "");
+	build_all();
+	draw(100);
+	CHECK_EQ(t.steps.n, 7);
+	for (size_t i = 0; i < 7 && i < t.steps.n; i++) {
+		CHECK_EQ(t.steps.v[i].from, expected[i].from);
+		CHECK_EQ(t.steps.v[i].to, expected[i].to);
+		CHECK_EQ(t.steps.v[i].kind, expected[i].kind);
+		CHECK_EQ(t.steps.v[i].n, expected[i].n);
+	}
+	CHECK_STR(trace_reader_string(reader, t.steps.v[2].words), "write = 12");
+	CHECK_EQ(t.busy[(size_t)thread * 100 + 5], 4000 / 21);
+	CHECK_EQ(t.busy[(size_t)thread * 100 + 50], 70 / 41);
+	CHECK_EQ(profile->loss.records_unknown, 0);
+	end_calls();
+}
+
 static const struct test tests[] = {
+	{"waits are apart from samples", waits_are_apart_from_samples},
+	{"a thread that has ended does not wait", a_thread_that_has_ended_does_not_wait},
+	{"a wait may be known by its sample alone", a_wait_may_be_known_by_its_sample_alone},
+	{"samples without a stack are points, too", samples_without_a_stack_are_points},
+	{"steps are runs with marks between them", steps_are_runs_with_marks_between_them},
 	{"calls lie above their callers", calls_lie_above_their_callers},
 	{"a window in which nothing happens has what is open",
 		a_window_in_which_nothing_happens_has_what_is_open},

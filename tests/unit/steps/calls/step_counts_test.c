@@ -375,6 +375,62 @@ static void test_forked(void)
 	end(&c);
 }
 
+struct told {
+	uint64_t time, kind, n;
+	const char *words;
+};
+
+static void check_told(const struct counted *c, const struct told *expected, size_t n_expected)
+{
+	struct trace_cursor *cursor;
+	struct trace_record record;
+	struct err err;
+	uint64_t numbers[3];
+	size_t n = 0;
+
+	world_must(trace_cursor_open(&cursor, c->r, TRACE_ALL_STREAMS, 0, UINT64_MAX, &err), &err);
+	while (trace_cursor_next(cursor, &record, &err) > 0) {
+		if (record.major != RECORD_MAJOR_STEP)
+			continue;
+		CHECK_EQ(record.minor, RECORD_STEP_TOLD);
+		CHECK_EQ(record.stream, c->thread);
+		CHECK(n < n_expected && trace_record_numbers(c->r, &record, numbers, 3, &err) == 0);
+		if (n >= n_expected)
+			break;
+		CHECK_EQ(record.time, expected[n].time);
+		CHECK_EQ(numbers[0], expected[n].kind);
+		CHECK_EQ(numbers[1], expected[n].n);
+		CHECK_STR(trace_reader_string(c->r, (uint32_t)numbers[2]), expected[n].words);
+		n++;
+	}
+	CHECK_EQ(n, n_expected);
+	trace_cursor_close(cursor);
+}
+
+/* For a time line: how much was executed when, and the marks in words. */
+static void test_when(void)
+{
+	static const struct told all[] = {{50, 0, 11, ""}, {51, STEP_MARK_SYSCALL, 1, "write = 12"},
+		{60, STEP_MARK_LOST, 1, "3 steps are lost"}, {70, 0, 2, ""}};
+	struct step_mark call = {.kind = STEP_MARK_SYSCALL, .at = 11, .a = 1, .b = 12};
+	struct step_mark lost = {.kind = STEP_MARK_LOST, .at = 11, .a = 3};
+	struct step_at more[] = {{0x1000 + BIAS, 1}, {0x1005 + BIAS, 1}};
+	struct step_run_head head = {.first = 11, .space = SPACE, .n = 2};
+	struct counted c;
+
+	for (int is_told = 0; is_told < 2; is_told++) {
+		make_program(&c);
+		world_mark(&c.world, c.thread, 51, &call);
+		world_mark(&c.world, c.thread, 60, &lost);
+		world_run(&c.world, c.thread, 70, &head, more);
+		count(&c, is_told ? STEP_COUNTS_TOLD : STEP_COUNTS_ALL_CODE);
+		CHECK_EQ(c.profile->total, 13);
+		CHECK_EQ(c.profile->loss.records_unknown, 0);
+		check_told(&c, all, is_told ? 4 : 0);
+		end(&c);
+	}
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -385,6 +441,7 @@ int main(void)
 		{"everything else of the trace is kept with its ids", test_rest_of_the_trace},
 		{"the trace of a recorder that was killed is counted, and said to be cut",
 			test_killed},
+		{"when what was executed is told on request, with the marks in words", test_when},
 		{"a child begins inside the calls of its parent", test_forked},
 	};
 

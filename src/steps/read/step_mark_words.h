@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens between two steps, in words and as fields of JSON. */
-#ifndef WEIR_CMD_REPORT_STEPS_MARKS_H
-#define WEIR_CMD_REPORT_STEPS_MARKS_H
+#ifndef WEIR_STEPS_READ_STEP_MARK_WORDS_H
+#define WEIR_STEPS_READ_STEP_MARK_WORDS_H
 
 #include "base/buf.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/report/steps_marks.h"
+#include "steps/read/step_mark_words.h"
 
 #include <inttypes.h>
 #include <signal.h>
