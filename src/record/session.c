@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "record/deep_stacks.h"
 #include "record/hooks/transcript.h"
 #include "process/host_facts.h"
 #include "process/images.h"
@@ -19,12 +18,9 @@
 #include "process/proc.h"
 #include "record/process_life.h"
 #include "record/task_filter.h"
+#include "record/user_stacks.h"
 #include "symbols/image_identity.h"
 #include "symbols/resolve/resolver.h"
-#include "unwind/unwind.h"
-
-#define STACK_TOP_SLACK 1024
-#define STACK_FAR	((uint64_t)64 << 20)
 
 struct session {
 	struct trace_writer *w;
@@ -34,7 +30,7 @@ struct session {
 	struct process_life *life;
 	struct processes *processes; /* the life's, as the next one */
 	struct module_history *modules;
-	struct unwinder *unwinder;
+	struct user_stacks *stacks;
 	struct kernel_events *kernel;  /* NULL = none are recorded */
 	struct transcript *transcript; /* of hooked functions; NULL = none are */
 
@@ -44,17 +40,14 @@ struct session {
 		leaving; /* CPU -> the thread, pid in the high half, whose end it reported last */
 	uint32_t metrics[EVENT_SPECS_MAX];
 	bool has_waits;
-	uint32_t kernel_image; /* trace id; 0 = not defined yet */
-	uint32_t marker_frames[UNWIND_N_ENDS];
-	uint32_t hook_frame;		 /* likewise */
+	uint32_t kernel_image;		 /* trace id; 0 = not defined yet */
 	VEC(struct collected *) waiting; /* not yet certainly in order */
 	uint64_t n_arrived;
 	uint64_t stopped_ns;
 	uint64_t last_time;
 	struct session_counts counts;
-	uint64_t n_exec_stacks, n_gone_stacks, n_throttled, n_hook_stacks;
+	uint64_t n_exec_stacks, n_gone_stacks, n_throttled;
 	uint64_t n_nameless; /* events of the kernel */
-	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 };
 
 static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
@@ -81,8 +74,12 @@ struct session *session_new(
 	}
 	if (kernel_events_are_wanted(set))
 		s->kernel = kernel_events_new(w, set, s->images, options->perf.n_events > 0);
-	s->unwinder = unwinder_new();
-	if (options->hooks)
+	s->stacks = user_stacks_new(&(struct user_stacks_world){.w = w,
+		.life_stream = s->life_stream,
+		.images = s->images,
+		.modules = s->modules,
+		.set = set});
+	if (options->hooks) {
 		s->transcript =
 			transcript_new(options->hooks, &(struct transcript_world){.w = w,
 							       .images = s->images,
@@ -91,6 +88,8 @@ struct session *session_new(
 							       .life_stream = s->life_stream,
 							       .stack = stack_at_entry,
 							       .ctx = s});
+		user_stacks_set_transcript(s->stacks, s->transcript);
+	}
 	s->last_time = clock_mono_ns();
 	return s;
 }
@@ -105,7 +104,7 @@ void session_free(struct session *s)
 	transcript_free(s->transcript);
 	process_life_free(s->life);
 	images_free(s->images);
-	unwinder_free(s->unwinder);
+	user_stacks_free(s->stacks);
 	kernel_events_free(s->kernel);
 	map_release(&s->cpu_streams);
 	map_release(&s->leaving);
@@ -115,7 +114,10 @@ void session_free(struct session *s)
 struct session_counts session_counts(const struct session *s)
 {
 	struct session_counts c = s->counts;
+	struct user_stacks_counts stacks = user_stacks_counts(s->stacks);
 
+	c.n_stacks = stacks.n;
+	c.n_stacks_complete = stacks.n_complete;
 	c.lost_are_mixed = s->kernel != NULL;
 	c.n_processes = s->processes->all.n;
 	c.n_threads = s->processes->threads.n;
@@ -167,156 +169,6 @@ void session_started(struct session *s)
 }
 
 /* --- samples ---------------------------------------------------------------------------- */
-
-struct walk {
-	struct session *s;
-	struct process *process;
-	const struct collected_sample *sample;
-	uint64_t time;
-	struct hook_walk hooks; /* when the process is hooked */
-};
-
-static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
-{
-	struct walk *walk = ctx;
-	const struct mapping *m =
-		images_find_module(walk->s->images, walk->process->space, pc, module);
-
-	if (m && walk->process->n_live) /* else its modules have had their end */
-		module_history_use(walk->s->modules, walk->process, m, walk->time);
-	return m;
-}
-
-static bool follows_call(void *ctx, struct vaddr pc)
-{
-	struct walk *walk = ctx;
-
-	return images_follows_call(walk->s->images, walk->process->space, pc);
-}
-
-static bool ends_thread(void *ctx, struct vaddr pc)
-{
-	struct walk *walk = ctx;
-
-	return images_ends_thread(walk->s->images, walk->process->space, pc);
-}
-
-static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
-{
-	uint64_t at = addr - start;
-
-	if (addr < start || at > piece.n || n > piece.n - at)
-		return false;
-	memcpy(to, piece.p + at, n);
-	return true;
-}
-
-/* Beyond the kernel's copy. */
-static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
-{
-	const struct deep_stack *deep = ((struct walk *)ctx)->sample->deep;
-
-	return read_piece(deep->bytes, deep->start, addr, to, n) ||
-	       read_piece(deep->tail, deep->tail_start, addr, to, n);
-}
-
-static bool is_replaced(void *ctx, uint64_t pc)
-{
-	return hook_walk_is_ours(&((struct walk *)ctx)->hooks, pc);
-}
-
-static uint64_t true_pc(void *ctx, uint64_t pc, bool *is_caller)
-{
-	return hook_walk_true_pc(&((struct walk *)ctx)->hooks, pc, is_caller);
-}
-
-/* The rules of the library's stubs pass over the function whose hook they call: the word below its
- * return address leads there. `sp` is that of its caller. */
-static bool hooked_frame(
-	struct walk *walk, const struct unwind_memory *memory, uint64_t sp, struct unwind_frame *f)
-{
-	size_t word_bytes = walk->sample->regs.is_64 ? 8 : 4;
-	uint64_t at = sp - 2 * word_bytes, pc = 0;
-	struct unwind_module module;
-
-	if (!read_piece(memory->bytes, memory->start.v, at, &pc, word_bytes) &&
-		!(memory->read && memory->read(walk, at, &pc, word_bytes)))
-		return false;
-	if (!hook_walk_is_entry(&walk->hooks, pc))
-		return false;
-	*f = (struct unwind_frame){.sp = {sp - word_bytes}};
-	f->pc.v = true_pc(walk, pc, &f->is_caller);
-	f->has_module = find_module(walk, f->pc, &module);
-	f->cookie = f->has_module ? module.cookie : 0;
-	f->bias = f->has_module ? module.bias : 0;
-	return true;
-}
-
-/* Frames of the hook library are left out; *in_hook: the innermost one was there, or in a trampoline.
- * Returns how many frames are left. */
-static size_t hide_library(
-	struct walk *walk, const struct unwind_memory *memory, size_t n, bool *in_hook)
-{
-	struct session *s = walk->s;
-	size_t kept = 0;
-	bool was_library = false;
-
-	*in_hook = hook_walk_is_hook(
-		&walk->hooks, walk->sample->regs.r[CPU_REG_RIP], walk->sample->in_kernel);
-
-	for (size_t i = 0; i < n; i++) {
-		bool is_library = s->frames[i].has_module &&
-				  transcript_is_library(s->transcript, s->frames[i].cookie);
-
-		if (was_library && !is_library &&
-			hooked_frame(walk, memory, s->frames[i].sp.v, &s->frames[kept]))
-			kept++;
-		if (!is_library)
-			s->frames[kept++] = s->frames[i];
-		was_library = is_library;
-		*in_hook |= is_library && !i;
-	}
-	s->n_hook_stacks += *in_hook;
-	return kept;
-}
-
-/* The frame of hooks: what they do is their own time, not that of a function. */
-static uint32_t hook_frame(struct session *s, uint64_t time)
-{
-	if (!s->hook_frame) {
-		s->hook_frame = trace_writer_frame(
-			s->w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
-				      .name = trace_writer_string(s->w, "[hook]")});
-		trace_writer_numbers(s->w, s->life_stream, time, RECORD_MAJOR_HOOK,
-			RECORD_HOOK_FRAME, (uint64_t[]){s->hook_frame}, 1);
-	}
-	return s->hook_frame;
-}
-
-static uint32_t marker_frame(struct session *s, enum unwind_end end)
-{
-	if (!s->marker_frames[end])
-		s->marker_frames[end] = trace_writer_frame(
-			s->w, &(struct trace_frame){.kind = FRAME_KIND_MARKER,
-				      .name = trace_writer_string(s->w, unwind_end_reason(end))});
-	return s->marker_frames[end];
-}
-
-static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
-{
-	struct trace_frame t = {
-		.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller, .addr = f->pc.v};
-
-	if (f->has_module) {
-		const struct image *image = images_get(s->images, f->cookie);
-
-		t.image = images_trace_id(s->images, f->cookie, s->w);
-		t.addr -= f->bias;
-		if (image->kind == IMAGE_KIND_JIT)
-			t.kind = FRAME_KIND_JITTED;
-	}
-	return trace_writer_frame(s->w, &t);
-}
 
 static uint32_t define_kernel(struct session *s)
 {
@@ -371,86 +223,6 @@ static bool has_user_stack(struct session *s, struct process *p, const struct co
 	return true;
 }
 
-/* The outermost frame is a little below the stack's end. A stack that is found elsewhere (another
- * stack of the same thread) moves the top only upwards or far away. */
-static void note_stack_top(struct session *s, struct thread *thread, uint64_t outermost_sp)
-{
-	uint64_t top = outermost_sp + STACK_TOP_SLACK;
-
-	if (!s->set->deep || (top <= thread->stack_top && thread->stack_top - top < STACK_FAR))
-		return;
-	thread->stack_top = top;
-	deep_stacks_set_top(s->set->deep, thread->tid, top);
-}
-
-/* No walk has reached the end yet: the mapping's end will do. Asked for once. */
-static void look_up_stack_top(struct session *s, struct thread *thread, uint64_t sp)
-{
-	uint64_t end = s->set->deep ? proc_mapping_end((pid_t)thread->process->pid, sp) : 0;
-
-	thread->stack_top = end ? end : 1;
-	if (end)
-		deep_stacks_set_top(s->set->deep, thread->tid, end);
-}
-
-/* An instruction with a uprobe, somebody's, is stepped in a copy of it, in a page of the kernel's. */
-static bool is_probed_copy(const struct session *s, const struct unwind_frame *f)
-{
-	return f->has_module && !strcmp(images_get(s->images, f->cookie)->path, "[uprobes]");
-}
-
-static uint32_t intern_user_stack(
-	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
-{
-	const struct collected_sample *c = &r->sample;
-	struct walk walk = {.s = s, .process = thread->process, .sample = c, .time = r->time};
-	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
-		.bytes = c->stack,
-		.read = c->deep ? read_deep : NULL};
-	struct unwind_callbacks callbacks = {.find_module = find_module,
-		.ctx = &walk,
-		.follows_call = follows_call,
-		.ends_thread = ends_thread};
-	bool is_hooked = s->transcript && transcript_begin_walk(s->transcript, r->pid, thread->tid,
-						  r->time, &walk.hooks);
-	bool in_hook = false;
-	enum unwind_end end;
-	uint64_t generation;
-	size_t n = 0;
-
-	if (c->n_below)
-		memory.below = (struct span){c->below + DEEP_BELOW_BYTES - c->n_below, c->n_below};
-	if (is_hooked) {
-		callbacks.is_replaced = is_replaced;
-		callbacks.true_pc = true_pc;
-	}
-	/* The process is part of the generation, so that each process's first hit of a module
-	 * reaches find_module although a forked child shares its parent's mappings. */
-	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
-	generation = map_hash_mix(generation, thread->process->start_ns);
-	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks, generation, s->frames,
-		UNWIND_FRAMES_MAX, &n);
-	if (end == UNWIND_END_COMPLETE && is_probed_copy(s, &s->frames[0]))
-		end = UNWIND_END_UPROBE;
-	s->counts.n_stacks++;
-	if (end == UNWIND_END_COMPLETE) {
-		s->counts.n_stacks_complete++;
-		note_stack_top(s, thread, s->frames[n - 1].sp.v);
-	} else {
-		stack = trace_writer_stack(s->w, stack, marker_frame(s, end));
-		if (!thread->stack_top)
-			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
-	}
-	if (is_hooked)
-		n = hide_library(&walk, &memory, n, &in_hook);
-	n -= stack_memo_match(&thread->memo, generation, stack, s->frames, n, &stack);
-	while (n--) {
-		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
-		stack_memo_add(&thread->memo, &s->frames[n], stack);
-	}
-	return in_hook ? trace_writer_stack(s->w, stack, hook_frame(s, r->time)) : stack;
-}
-
 static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
 	struct span bytes, uint64_t time)
 {
@@ -460,7 +232,7 @@ static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cp
 		.tid = thread->tid,
 		.sample = {.has_regs = true, .regs = *regs, .stack = bytes}};
 
-	return intern_user_stack(ctx, &r, thread, 0);
+	return user_stacks_intern(((struct session *)ctx)->stacks, &r, thread, 0);
 }
 
 static uint64_t event_of(const struct session *s, uint64_t id)
@@ -494,23 +266,10 @@ static void end_wait(struct session *s, struct thread *thread, uint32_t stream, 
 
 static void process_tick(struct session *s, const struct collected *r, struct thread *thread)
 {
-	const struct mapping *m =
-		addrspace_find(thread->process->space, (struct vaddr){r->sample.ip});
-	uint32_t frame;
+	uint32_t frame = r->sample.in_kernel
+				 ? kernel_frame(s, r->sample.ip, false)
+				 : user_stacks_tick(s->stacks, thread, r->sample.ip, r->time);
 
-	if (r->sample.in_kernel) {
-		frame = kernel_frame(s, r->sample.ip, false);
-	} else {
-		struct unwind_frame f = {.pc = {r->sample.ip}};
-
-		if (m) {
-			f.has_module = true;
-			f.cookie = m->image;
-			f.bias = m->bias;
-			module_history_use(s->modules, thread->process, m, r->time);
-		}
-		frame = user_frame(s, &f);
-	}
 	trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_THREAD,
 		RECORD_THREAD_TICK,
 		(uint64_t[]){thread->trace_id, frame, metric_of(s, r->sample.id), r->sample.period},
@@ -532,7 +291,7 @@ static void process_sample(struct session *s, struct collected *r)
 		return;
 	}
 	if (has_user_stack(s, thread->process, c))
-		stack = intern_user_stack(s, r, thread, stack);
+		stack = user_stacks_intern(s->stacks, r, thread, stack);
 	for (uint32_t i = c->n_kernel; i--;)
 		stack = trace_writer_stack(s->w, stack, kernel_frame(s, c->kernel[i], i > 0));
 	if (!stack) /* not even a call chain: the program counter alone */
@@ -738,7 +497,8 @@ static void write_notes(struct session *s)
 		{s->n_exec_stacks, "sample inside exec: no user stack at that moment"},
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
-		{s->n_hook_stacks, "sample inside a hook: charged to no function"},
+		{user_stacks_counts(s->stacks).n_in_hooks,
+			"sample inside a hook: charged to no function"},
 		{s->n_nameless, "event of the kernel in a pid namespace, not counted: its ids mean "
 				"nothing outside"},
 		{task_filter_n_left_out(s->set->filter),

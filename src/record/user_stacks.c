@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/user_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "process/proc.h"
+#include "record/deep_stacks.h"
+#include "unwind/unwind.h"
+
+#define STACK_TOP_SLACK 1024
+#define STACK_FAR	((uint64_t)64 << 20)
+
+struct user_stacks {
+	struct user_stacks_world world;
+	struct transcript *transcript; /* NULL = no functions are hooked */
+	struct unwinder *unwinder;
+	uint32_t marker_frames[UNWIND_N_ENDS];
+	uint32_t hook_frame; /* likewise: ids, 0 = not defined yet */
+	struct user_stacks_counts counts;
+	struct unwind_frame frames[UNWIND_FRAMES_MAX];
+};
+
+struct user_stacks *user_stacks_new(const struct user_stacks_world *world)
+{
+	struct user_stacks *u = mem_zalloc(sizeof(*u));
+
+	u->world = *world;
+	u->unwinder = unwinder_new();
+	return u;
+}
+
+void user_stacks_free(struct user_stacks *u)
+{
+	if (!u)
+		return;
+	unwinder_free(u->unwinder);
+	free(u);
+}
+
+void user_stacks_set_transcript(struct user_stacks *u, struct transcript *transcript)
+{
+	u->transcript = transcript;
+}
+
+struct user_stacks_counts user_stacks_counts(const struct user_stacks *u)
+{
+	return u->counts;
+}
+
+struct walk {
+	struct user_stacks *u;
+	struct process *process;
+	const struct collected_sample *sample;
+	uint64_t time;
+	struct hook_walk hooks; /* when the process is hooked */
+};
+
+static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
+{
+	struct walk *walk = ctx;
+	const struct mapping *m =
+		images_find_module(walk->u->world.images, walk->process->space, pc, module);
+
+	if (m && walk->process->n_live) /* else its modules have had their end */
+		module_history_use(walk->u->world.modules, walk->process, m, walk->time);
+	return m;
+}
+
+static bool follows_call(void *ctx, struct vaddr pc)
+{
+	struct walk *walk = ctx;
+
+	return images_follows_call(walk->u->world.images, walk->process->space, pc);
+}
+
+static bool ends_thread(void *ctx, struct vaddr pc)
+{
+	struct walk *walk = ctx;
+
+	return images_ends_thread(walk->u->world.images, walk->process->space, pc);
+}
+
+static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
+{
+	uint64_t at = addr - start;
+
+	if (addr < start || at > piece.n || n > piece.n - at)
+		return false;
+	memcpy(to, piece.p + at, n);
+	return true;
+}
+
+/* Beyond the kernel's copy. */
+static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	const struct deep_stack *deep = ((struct walk *)ctx)->sample->deep;
+
+	return read_piece(deep->bytes, deep->start, addr, to, n) ||
+	       read_piece(deep->tail, deep->tail_start, addr, to, n);
+}
+
+static bool is_replaced(void *ctx, uint64_t pc)
+{
+	return hook_walk_is_ours(&((struct walk *)ctx)->hooks, pc);
+}
+
+static uint64_t true_pc(void *ctx, uint64_t pc, bool *is_caller)
+{
+	return hook_walk_true_pc(&((struct walk *)ctx)->hooks, pc, is_caller);
+}
+
+/* The rules of the library's stubs pass over the function whose hook they call: the word below its
+ * return address leads there. `sp` is that of its caller. */
+static bool hooked_frame(
+	struct walk *walk, const struct unwind_memory *memory, uint64_t sp, struct unwind_frame *f)
+{
+	size_t word_bytes = walk->sample->regs.is_64 ? 8 : 4;
+	uint64_t at = sp - 2 * word_bytes, pc = 0;
+	struct unwind_module module;
+
+	if (!read_piece(memory->bytes, memory->start.v, at, &pc, word_bytes) &&
+		!(memory->read && memory->read(walk, at, &pc, word_bytes)))
+		return false;
+	if (!hook_walk_is_entry(&walk->hooks, pc))
+		return false;
+	*f = (struct unwind_frame){.sp = {sp - word_bytes}};
+	f->pc.v = true_pc(walk, pc, &f->is_caller);
+	f->has_module = find_module(walk, f->pc, &module);
+	f->cookie = f->has_module ? module.cookie : 0;
+	f->bias = f->has_module ? module.bias : 0;
+	return true;
+}
+
+/* Frames of the hook library are left out; *in_hook: the innermost one was there, or in a trampoline.
+ * Returns how many frames are left. */
+static size_t hide_library(
+	struct walk *walk, const struct unwind_memory *memory, size_t n, bool *in_hook)
+{
+	struct user_stacks *u = walk->u;
+	size_t kept = 0;
+	bool was_library = false;
+
+	*in_hook = hook_walk_is_hook(
+		&walk->hooks, walk->sample->regs.r[CPU_REG_RIP], walk->sample->in_kernel);
+
+	for (size_t i = 0; i < n; i++) {
+		bool is_library = u->frames[i].has_module &&
+				  transcript_is_library(u->transcript, u->frames[i].cookie);
+
+		if (was_library && !is_library &&
+			hooked_frame(walk, memory, u->frames[i].sp.v, &u->frames[kept]))
+			kept++;
+		if (!is_library)
+			u->frames[kept++] = u->frames[i];
+		was_library = is_library;
+		*in_hook |= is_library && !i;
+	}
+	u->counts.n_in_hooks += *in_hook;
+	return kept;
+}
+
+/* The frame of hooks: what they do is their own time, not that of a function. */
+static uint32_t hook_frame(struct user_stacks *u, uint64_t time)
+{
+	if (!u->hook_frame) {
+		u->hook_frame = trace_writer_frame(
+			u->world.w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
+					    .name = trace_writer_string(u->world.w, "[hook]")});
+		trace_writer_numbers(u->world.w, u->world.life_stream, time, RECORD_MAJOR_HOOK,
+			RECORD_HOOK_FRAME, (uint64_t[]){u->hook_frame}, 1);
+	}
+	return u->hook_frame;
+}
+
+static uint32_t marker_frame(struct user_stacks *u, enum unwind_end end)
+{
+	if (!u->marker_frames[end])
+		u->marker_frames[end] = trace_writer_frame(u->world.w,
+			&(struct trace_frame){.kind = FRAME_KIND_MARKER,
+				.name = trace_writer_string(u->world.w, unwind_end_reason(end))});
+	return u->marker_frames[end];
+}
+
+static uint32_t user_frame(struct user_stacks *u, const struct unwind_frame *f)
+{
+	struct trace_frame t = {
+		.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller, .addr = f->pc.v};
+
+	if (f->has_module) {
+		const struct image *image = images_get(u->world.images, f->cookie);
+
+		t.image = images_trace_id(u->world.images, f->cookie, u->world.w);
+		t.addr -= f->bias;
+		if (image->kind == IMAGE_KIND_JIT)
+			t.kind = FRAME_KIND_JITTED;
+	}
+	return trace_writer_frame(u->world.w, &t);
+}
+
+/* The outermost frame is a little below the stack's end. A stack that is found elsewhere (another
+ * stack of the same thread) moves the top only upwards or far away. */
+static void note_stack_top(struct user_stacks *u, struct thread *thread, uint64_t outermost_sp)
+{
+	uint64_t top = outermost_sp + STACK_TOP_SLACK;
+
+	if (!u->world.set->deep ||
+		(top <= thread->stack_top && thread->stack_top - top < STACK_FAR))
+		return;
+	thread->stack_top = top;
+	deep_stacks_set_top(u->world.set->deep, thread->tid, top);
+}
+
+/* No walk has reached the end yet: the mapping's end will do. Asked for once. */
+static void look_up_stack_top(struct user_stacks *u, struct thread *thread, uint64_t sp)
+{
+	uint64_t end = u->world.set->deep ? proc_mapping_end((pid_t)thread->process->pid, sp) : 0;
+
+	thread->stack_top = end ? end : 1;
+	if (end)
+		deep_stacks_set_top(u->world.set->deep, thread->tid, end);
+}
+
+/* An instruction with a uprobe, somebody's, is stepped in a copy of it, in a page of the kernel's. */
+static bool is_probed_copy(const struct user_stacks *u, const struct unwind_frame *f)
+{
+	return f->has_module && !strcmp(images_get(u->world.images, f->cookie)->path, "[uprobes]");
+}
+
+uint32_t user_stacks_intern(
+	struct user_stacks *u, const struct collected *r, struct thread *thread, uint32_t stack)
+{
+	const struct collected_sample *c = &r->sample;
+	struct walk walk = {.u = u, .process = thread->process, .sample = c, .time = r->time};
+	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
+		.bytes = c->stack,
+		.read = c->deep ? read_deep : NULL};
+	struct unwind_callbacks callbacks = {.find_module = find_module,
+		.ctx = &walk,
+		.follows_call = follows_call,
+		.ends_thread = ends_thread};
+	bool is_hooked = u->transcript && transcript_begin_walk(u->transcript, r->pid, thread->tid,
+						  r->time, &walk.hooks);
+	bool in_hook = false;
+	enum unwind_end end;
+	uint64_t generation;
+	size_t n = 0;
+
+	if (c->n_below)
+		memory.below = (struct span){c->below + DEEP_BELOW_BYTES - c->n_below, c->n_below};
+	if (is_hooked) {
+		callbacks.is_replaced = is_replaced;
+		callbacks.true_pc = true_pc;
+	}
+	/* The process is part of the generation, so that each process's first hit of a module
+	 * reaches find_module although a forked child shares its parent's mappings. */
+	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
+	generation = map_hash_mix(generation, thread->process->start_ns);
+	end = unwinder_walk(u->unwinder, &c->regs, &memory, &callbacks, generation, u->frames,
+		UNWIND_FRAMES_MAX, &n);
+	if (end == UNWIND_END_COMPLETE && is_probed_copy(u, &u->frames[0]))
+		end = UNWIND_END_UPROBE;
+	u->counts.n++;
+	if (end == UNWIND_END_COMPLETE) {
+		u->counts.n_complete++;
+		note_stack_top(u, thread, u->frames[n - 1].sp.v);
+	} else {
+		stack = trace_writer_stack(u->world.w, stack, marker_frame(u, end));
+		if (!thread->stack_top)
+			look_up_stack_top(u, thread, c->regs.r[CPU_REG_RSP]);
+	}
+	if (is_hooked)
+		n = hide_library(&walk, &memory, n, &in_hook);
+	n -= stack_memo_match(&thread->memo, generation, stack, u->frames, n, &stack);
+	while (n--) {
+		stack = trace_writer_stack(u->world.w, stack, user_frame(u, &u->frames[n]));
+		stack_memo_add(&thread->memo, &u->frames[n], stack);
+	}
+	return in_hook ? trace_writer_stack(u->world.w, stack, hook_frame(u, r->time)) : stack;
+}
+
+uint32_t user_stacks_tick(struct user_stacks *u, struct thread *thread, uint64_t pc, uint64_t time)
+{
+	const struct mapping *m = addrspace_find(thread->process->space, (struct vaddr){pc});
+	struct unwind_frame f = {.pc = {pc}};
+
+	if (m) {
+		f.has_module = true;
+		f.cookie = m->image;
+		f.bias = m->bias;
+		module_history_use(u->world.modules, thread->process, m, time);
+	}
+	return user_frame(u, &f);
+}
