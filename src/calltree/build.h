@@ -14,6 +14,7 @@
 #include "calltree/calltree.h"
 #include "calltree/loss.h"
 #include "trace/reader.h"
+#include "trace/records.h"
 
 struct build_options {
 	const char *metric; /* NULL: instructions, cpu, samples, else the first of the trace */
@@ -25,10 +26,11 @@ struct build_options {
 
 struct profile_thread {
 	uint32_t pid, tid;
-	const char *name; /* the last one it had; "" when it never had one */
-	char *root_name;  /* PID_TID */
-	uint32_t root;	  /* node; 0 when nothing of it is in the profile */
-	bool is_wanted;	  /* passes the filter */
+	const char *name;	      /* the last one it had; "" when it never had one */
+	char *root_name;	      /* PID_TID */
+	uint32_t root;		      /* node; 0 when nothing of it is in the profile */
+	bool is_wanted;		      /* passes the filter */
+	enum record_thread_role role; /* in a language's runtime */
 	uint64_t samples, events, switches;
 };
 
@@ -67,16 +69,16 @@ struct profile_cost {
 
 /* What a program that counts itself (records 0x55) says as a whole. */
 struct profile_counts {
-	uint64_t n_nodes;	/* of its call trees, the threads themselves included */
-	uint64_t n_functions;	/* known, executed or not; parts split off are not counted apart */
-	uint64_t n_executed;	/* of them */
-	uint64_t n_left_alone;	/* of them: without counters */
-	uint64_t n_missed;	/* of those: not on purpose; what they execute is in no figure */
-	uint64_t missed_ns;	/* in calls of them that were timed */
+	uint64_t n_nodes;      /* of its call trees, the threads themselves included */
+	uint64_t n_functions;  /* known, executed or not; parts split off are not counted apart */
+	uint64_t n_executed;   /* of them */
+	uint64_t n_left_alone; /* of them: without counters */
+	uint64_t n_missed;     /* of those: not on purpose; what they execute is in no figure */
+	uint64_t missed_ns;    /* in calls of them that were timed */
 	bool has_missed_time;
 	uint64_t n_missed_objects; /* of n_missed: no functions, but whole objects */
 	const char *missed_object; /* what the first of them is called; NULL: there is none */
-	struct loss missed; /* why, by function; only reasons are in it */
+	struct loss missed;	   /* why, by function; only reasons are in it */
 	uint64_t n_blocks, n_blocks_executed;
 	uint64_t foreign_ns; /* in functions that are timed instead of counted */
 	bool has_foreign;

@@ -53,6 +53,14 @@ static void name_thread(struct builder *b, const struct trace_record *record)
 	}
 	note_alive(b, (uint32_t)numbers[0], record->time);
 	b->profile->threads[numbers[0]].name = trace_reader_string(b->reader, (uint32_t)numbers[3]);
+	if (numbers[2] && numbers[2] <= RECORD_THREAD_IS_COLLECTOR)
+		b->profile->threads[numbers[0]].role = (enum record_thread_role)numbers[2];
+}
+
+static void note_collector(struct builder *b, uint64_t thread)
+{
+	if (thread < b->profile->n_threads)
+		b->profile->threads[thread].role = RECORD_THREAD_IS_COLLECTOR;
 }
 
 static bool is_known(const struct trace_record *record)
@@ -64,7 +72,8 @@ static bool is_known(const struct trace_record *record)
 		return minor >= RECORD_THREAD_CREATED && minor <= RECORD_THREAD_ENDED;
 	case RECORD_MAJOR_MODULE:
 		return minor == RECORD_MODULE_LOAD || minor == RECORD_MODULE_UNLOAD ||
-		       minor == RECORD_MODULE_SNAPSHOT || minor == RECORD_MODULE_JIT_UNLOAD;
+		       minor == RECORD_MODULE_SNAPSHOT || minor == RECORD_MODULE_CLASS_LOAD ||
+		       minor == RECORD_MODULE_CLASS_UNLOAD || minor == RECORD_MODULE_JIT_UNLOAD;
 	case RECORD_MAJOR_PROCESS:
 		return minor >= RECORD_PROCESS_START && minor <= RECORD_PROCESS_END;
 	case RECORD_MAJOR_PROBE:
@@ -89,6 +98,9 @@ void build_life_record(struct builder *b, const struct trace_record *record)
 	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_CREATED &&
 		 trace_record_numbers(b->reader, record, &thread, 1, NULL) == 0)
 		note_alive(b, thread, record->time);
+	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_GC &&
+		 trace_record_numbers(b->reader, record, &thread, 1, NULL) == 0)
+		note_collector(b, thread);
 	else if (record->major == RECORD_MAJOR_HOOK &&
 		 (record->minor == RECORD_HOOK_FUNCTION || record->minor == RECORD_HOOK_COST ||
 			 record->minor == RECORD_HOOK_FRAME))

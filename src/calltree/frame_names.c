@@ -33,10 +33,18 @@ static const char *make_up(const struct trace_reader *r, const struct trace_fram
 	return to;
 }
 
-/* The kind of a level that is inlined into another; inlined kernel code stays the kernel's. */
+/* The kind of a level that is inlined into another: inlined code of the kernel stays the kernel's, inlined
+ * methods are jitted like the one that they are in. */
 static enum frame_kind inlined_kind(enum frame_kind kind)
 {
-	return kind == FRAME_KIND_KERNEL ? kind : FRAME_KIND_INLINE;
+	return kind == FRAME_KIND_KERNEL || kind == FRAME_KIND_JITTED ? kind : FRAME_KIND_INLINE;
+}
+
+const char *frame_name_bare(const char *name, const char *image)
+{
+	bool is_marked = name[0] && strchr("IJF", name[0]) && name[1] == ':';
+
+	return is_marked && !strcmp(image, JAVA_IMAGE_PATH) ? name + 2 : name;
 }
 
 void frame_names_get(const struct trace_reader *r, uint32_t frame_id, struct frame_levels *levels)

@@ -35,6 +35,10 @@ struct frame_levels {
 /* Fills `levels`; texts are borrowed from the reader and from `levels` itself. */
 void frame_names_get(const struct trace_reader *r, uint32_t frame, struct frame_levels *levels);
 
+/* The name of a method without the mark that says how it ran (`I:`, `J:`, `F:`); other names as they are.
+ * A part of `name`. */
+const char *frame_name_bare(const char *name, const char *image);
+
 /* NULL when the frame has its true name, else why not. Markers have theirs. */
 const char *frame_names_unresolved_reason(const struct trace_reader *r, uint32_t frame);
 

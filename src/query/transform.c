@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/calltree.h"
+#include "calltree/frame_names.h"
 
 enum transform_kind { FOCUS, FOLD, DROP, FOLD_IMAGE, MERGE_RECURSION, N_KINDS };
 
@@ -171,11 +172,14 @@ static bool matches(const struct transform *t, const char *text)
 
 static bool is_meant(const struct transform *t, const struct calltree_routine *r)
 {
+	const char *bare;
+
 	if (r->is_root || t->kind == MERGE_RECURSION)
 		return false;
 	if (t->kind == FOLD_IMAGE)
 		return matches(t, r->image) || matches(t, path_base_name(r->image));
-	return matches(t, r->name);
+	bare = frame_name_bare(r->name, r->image);
+	return matches(t, r->name) || (bare != r->name && matches(t, bare));
 }
 
 /* False when no function of the tree is. */

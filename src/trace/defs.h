@@ -39,6 +39,10 @@ enum image_kind {
 };
 const char *image_kind_name(enum image_kind kind); /* "elf", "kernel", ...; "?" = not known */
 
+/* The path of a JVM's image, of kind JIT: all of them, since a method is the same method in each. Its
+ * addresses are not virtual: docs/format/trace.md. */
+#define JAVA_IMAGE_PATH "[java]"
+
 struct trace_image {
 	enum image_kind kind;
 	uint32_t path;

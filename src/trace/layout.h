@@ -16,7 +16,7 @@
 #define TRACE_MAGIC	    "\x89weir\r\n\x1a"
 #define TRACE_MAGIC_BYTES   8
 #define TRACE_VERSION_MAJOR 1
-#define TRACE_VERSION_MINOR 1
+#define TRACE_VERSION_MINOR 2
 #define TRACE_HEADER_BYTES  16
 #define TRACE_END_MAGIC	    "\x1a\n\rriew\x89"
 #define TRACE_TRAILER_BYTES 24

@@ -41,6 +41,14 @@ enum record_minor_thread {
 	RECORD_THREAD_ENDED = 0xAF    /* thread */
 };
 
+/* "system?" of a thread: which one of a language's runtime it is. */
+enum record_thread_role {
+	RECORD_THREAD_IS_PROGRAM = 0,
+	RECORD_THREAD_IS_RUNTIME = 1,
+	RECORD_THREAD_IS_COMPILER = 2,
+	RECORD_THREAD_IS_COLLECTOR = 3
+};
+
 enum record_minor_module {
 	/* pid, process start, address, length, protection, image, file offset, at start?, bias */
 	RECORD_MODULE_LOAD = 0x38,
@@ -48,7 +56,10 @@ enum record_minor_module {
 	/* A mapping in the snapshot of a process, at the start or at the end of the recording or of
 	 * the process: pid, process start, address, length, image, bias, 0 = start 1 = end */
 	RECORD_MODULE_SNAPSHOT = 0x3A,
-	RECORD_MODULE_JIT_UNLOAD = 0x44 /* pid, process start, address, length */
+	/* A class that a language's runtime knows: pid, process start, loader, name string, at start? */
+	RECORD_MODULE_CLASS_LOAD = 0x3B,
+	RECORD_MODULE_CLASS_UNLOAD = 0x3C, /* pid, process start, loader, name string */
+	RECORD_MODULE_JIT_UNLOAD = 0x44	   /* pid, process start, address, length */
 };
 
 #define RECORD_ROUTINE_ENTER 0x10u /* + RECORD_MINOR_EXIT: leave; payload: frame */

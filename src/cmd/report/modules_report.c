@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "calltree/classes.h"
 #include "cmd/report/rows.h"
 #include "symbols/catalog/match.h"
 #include "symbols/resolve/module_map.h"
@@ -213,7 +214,74 @@ static const struct column columns[] = {
 	{0},
 };
 
-static void put_modules(struct modules_view *v, const struct report *report)
+static const struct column class_columns[] = {
+	{"Used", "Used", COLUMN_LEFT},
+	{"State", "State", COLUMN_LEFT},
+	{"loads", "Loads", 0},
+	{"unloads", "Unloads", 0},
+	{"name", "Class", 0},
+	{0},
+};
+
+static void put_class(struct rows *r, const struct class_row *c, struct buf *scratch)
+{
+	const struct module_state state = {.is_known = c->n_start || c->n_loaded,
+		.at_start = c->n_start,
+		.loaded = c->n_loaded,
+		.unloaded = c->n_unloaded};
+
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "name", c->name);
+	row_show(r, "Used", c->is_used ? "yes" : "no");
+	row_show(r, "State", state_text(&state, scratch));
+	if (r->is_json)
+		json_state(&r->json, &state, c->is_used);
+	row_count(r, "loads", state.is_known, c->n_start + c->n_loaded);
+	row_count(r, "unloads", state.is_known, c->n_unloaded);
+	row_end(r);
+}
+
+/* A runtime has thousands: people see those that were used, or that they ask for. */
+static bool is_class_shown(const struct report *report, const struct class_row *c)
+{
+	const struct query *q = &report->options->query;
+
+	return query_matches(q, c->name) && (q->filter || c->is_used || report->options->json);
+}
+
+static void put_classes(struct rows *r, const struct classes *classes, struct buf *scratch)
+{
+	uint64_t n_start = 0, n_loaded = 0, n_unloaded = 0, limit = r->report->options->query.limit;
+	size_t n = 0, n_shown = 0;
+
+	if (!r->is_json)
+		fputc('\n', r->out);
+	rows_open(r, "classes", class_columns);
+	for (size_t i = 0; i < classes->rows.n; i++) {
+		const struct class_row *c = &classes->rows.v[i];
+
+		n_start += c->n_start > 0;
+		n_loaded += c->n_loaded > 0;
+		n_unloaded += c->n_unloaded > 0;
+		if (is_class_shown(r->report, c) && (n++, !limit || n_shown < limit)) {
+			n_shown++;
+			put_class(r, c, scratch);
+		}
+	}
+	rows_close(r);
+	rows_more(r, n, n_shown);
+	if (!r->is_json)
+		fprintf(r->out,
+			"%zu classes: %" PRIu64 " there at the start, %" PRIu64 " loaded, %" PRIu64
+			" unloaded%s\n",
+			classes->rows.n, n_start, n_loaded, n_unloaded,
+			r->report->options->query.filter
+				? ""
+				: "; here are those that were used, --filter shows others");
+}
+
+static void put_modules(
+	struct modules_view *v, const struct classes *classes, const struct report *report)
 {
 	uint64_t n_lost = module_map_n_lost(v->modules);
 	struct rows r;
@@ -224,10 +292,14 @@ static void put_modules(struct modules_view *v, const struct report *report)
 	rows_open(&r, "rows", columns);
 	for (size_t i = 0; i < v->n; i++)
 		put_module(&r, v, v->ids[i]);
-	rows_end_plain(&r);
+	rows_close(&r);
+	if (!r.is_json)
+		print_reasons(report, v);
+	if (classes->rows.n)
+		put_classes(&r, classes, &v->scratch);
+	rows_end(&r);
 	if (r.is_json)
 		return;
-	print_reasons(report, v);
 	if (n_lost)
 		fprintf(report->out, "\n%" PRIu64 " module records could not be used\n", n_lost);
 }
@@ -235,10 +307,14 @@ static void put_modules(struct modules_view *v, const struct report *report)
 int modules_report(const struct report *report, struct err *err)
 {
 	struct modules_view v;
+	struct classes classes = {0};
 	int rc = view_init(&v, report, err);
 
 	if (rc == 0)
-		put_modules(&v, report);
+		rc = classes_init(&classes, report->profile, err);
+	if (rc == 0)
+		put_modules(&v, &classes, report);
+	classes_release(&classes);
 	view_release(&v);
 	return rc;
 }

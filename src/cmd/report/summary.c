@@ -240,7 +240,8 @@ static void print_weak_names(
 		weak_names_rung(weak, report));
 }
 
-static void print_measure(const struct report *report, const struct weak_names *weak)
+static void print_measure(
+	const struct report *report, const struct flat *flat, const struct weak_names *weak)
 {
 	const struct profile *p = report->profile;
 	const char *event = meta(report, "event"), *hz = meta(report, "frequency");
@@ -276,6 +277,7 @@ static void print_measure(const struct report *report, const struct weak_names *
 			" nodes, %" PRIu64 " pruned\n",
 			p->n_kept_nodes, p->n_pruned);
 	summary_counts(report);
+	summary_java(report, flat);
 	print_hooks(report);
 	hooks_print_cost(report, "  ");
 	print_notes(report);
@@ -440,7 +442,8 @@ static void json_hooks(struct json *j, const struct report *report)
 	hooks_json_cost(j, report);
 }
 
-static void json_run(struct json *j, const struct report *report, const struct weak_names *weak)
+static void json_run(struct json *j, const struct report *report, const struct flat *flat,
+	const struct weak_names *weak)
 {
 	static const char *const texts[] = {"command", "cwd", "host", "os", "cpu", "event", "mode",
 		"exit_signal", "weir_version"};
@@ -465,6 +468,7 @@ static void json_run(struct json *j, const struct report *report, const struct w
 	json_u64(j, "weakly_named", weak->base);
 	json_hooks(j, report);
 	summary_json_counts(j, report);
+	summary_json_java(j, report, flat);
 	json_object_end(j);
 }
 
@@ -475,7 +479,7 @@ static void show_summary(
 
 	weak_names_count(&weak, report, flat);
 	print_run(report);
-	print_measure(report, &weak);
+	print_measure(report, flat, &weak);
 	if (n) {
 		summary_heading(report,
 			query_has_waits(report->profile)
@@ -501,7 +505,7 @@ static void json_summary(
 
 	weak_names_count(&weak, report, flat);
 	rows_begin(&r, report, "summary", report->profile->total);
-	json_run(&r.json, report, &weak);
+	json_run(&r.json, report, flat, &weak);
 	summary_json_paths(&r.json, report);
 	rows_open(&r, "rows", NULL);
 	for (size_t i = 0; i < n; i++) {

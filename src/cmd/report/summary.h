@@ -17,6 +17,10 @@ void summary_json_paths(struct json *j, const struct report *report);
 void summary_counts(const struct report *report);
 void summary_json_counts(struct json *j, const struct report *report);
 
+/* How much of it was Java, and of what kind; nothing for others. JSON: null. */
+void summary_java(const struct report *report, const struct flat *flat);
+void summary_json_java(struct json *j, const struct report *report, const struct flat *flat);
+
 /* Two or three commands that are worth trying next, given what the trace shows. */
 void summary_advice(const struct report *report, const struct calltree_routine *hottest);
 
