@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 declare -A layer=(
 	[base]=0
-	[arch]=1 [elf]=1 [trace]=1 [bpf]=1
+	[arch]=1 [elf]=1 [trace]=1 [bpf]=1 [classfile]=1
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3 [query]=3
 	[process]=4 [formats]=4 [serve]=4
