@@ -5,7 +5,7 @@ import { close, hasFailed, open, verdict } from "./page.mjs";
 
 const [name, url] = process.argv.slice(2);
 const axe = readFileSync(`${process.env.ROOT}/web/node_modules/axe-core/axe.min.js`, "utf8");
-const panes = ["flame", "graph", "callers", "timeline", "source", "threads", "modules", "hooks"];
+const panes = ["flame", "graph", "callers", "timeline", "source", "threads", "modules", "hooks", "probes"];
 
 async function findings(page) {
   const run = () => window.axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations);
@@ -63,5 +63,44 @@ for (let pane = 0; pane < panes.length; pane++) {
   verdict(`${name}: and the focus is seen in ${panes[pane]}`, dull.length === 0, dull.join(" | "));
   await page.evaluate(() => document.querySelectorAll("[data-reach]").forEach((e) => delete e.dataset.reach));
 }
+
+// A newcomer without a mouse: the hottest path, its callers, its source; then a search, a transform and back.
+const { page: walked } = await open(url);
+const hash = async () => new URLSearchParams(await walked.evaluate(() => location.hash.slice(1)));
+const press = async (...keys) => {
+  for (const key of keys) await walked.keyboard.press(key);
+  await walked.waitForTimeout(400);
+};
+const tabTo = async (selector) => {
+  for (let i = 0; i < 80; i++) {
+    if (await walked.evaluate((s) => document.activeElement?.matches(s), selector)) return true;
+    await walked.keyboard.press("Tab");
+  }
+  return false;
+};
+await walked.waitForSelector(".pane-body canvas");
+verdict(`${name}: Tab goes to the flame graph`, await tabTo(".pane-body canvas"));
+await press("h");
+const hottest = (await hash()).get("selected");
+verdict(`${name}: h selects the end of the hottest path`, hottest, await walked.url());
+verdict(`${name}: of which the detail names the callers`, (await walked.locator("aside .detail").innerText()).includes(hottest) && (await walked.locator("aside section[aria-label='Called by']").count()) === 1);
+await press("3");
+verdict(`${name}: and bottom-up the ways to it`, (await walked.locator(".heads-of").innerText()).includes(hottest));
+await press("5");
+verdict(`${name}: its source is one key away, or why there is none`, (await walked.locator(".pane-body").innerText()).trim().length > 20);
+await press("/", "e");
+await press("Enter", "Escape");
+verdict(`${name}: a search selects`, ((await hash()).get("selected") ?? "").includes("e"), await walked.url());
+verdict(`${name}: Tab goes to the functions`, await tabTo(".functions .rows"));
+await press("Home", "Enter");
+verdict(`${name}: Enter locates one in the call graph`, (await hash()).get("pane") === "graph");
+await press("f");
+verdict(`${name}: f focuses it`, ((await hash()).get("transforms") ?? "").startsWith("focus="));
+await press("u");
+verdict(`${name}: u takes that back`, (await hash()).get("transforms") === null);
+await press("?");
+verdict(`${name}: ? shows the keys`, await walked.locator("dialog.help").isVisible());
+await press("Escape");
+verdict(`${name}: Escape closes them`, !(await walked.locator("dialog.help").isVisible()));
 await close();
 process.exit(hasFailed() ? 1 : 0);

@@ -68,7 +68,7 @@ if (kind !== "flat") verdict(`${name}: bottom-up stands on the function`, (await
 // --- call graph
 await tab("Call graph");
 await page.waitForSelector(".graph-canvas");
-const said = async () => text(page, ".graph .said");
+const said = async () => text(page, ".graph .shown");
 const shown = async () => Number(/^(\d+) of/.exec(await said())?.[1]);
 verdict(`${name}: the filter sets itself`, (await shown()) >= Math.min(1, functions.length) && (await shown()) <= Math.max(30, functions.length), await said());
 if (functions.length >= 30) verdict(`${name}: so that about 30 functions are there`, (await shown()) <= 45, await said());

@@ -42,6 +42,11 @@ access() { # NAME URL
 start_view hostile hostile.weir
 hostile_url=$url hostile_pid=$pid
 start_view counted counted.weir
-together hostile names "$hostile_url" -- hostile names-file "file://$PWD/hostile.html" -- access events "$hostile_url" -- access counted "$url"
-kill -INT $pid $hostile_pid
-wait $pid $hostile_pid
+counted_url=$url counted_pid=$pid
+printf '%s\n' '0 enter main' '10 enter write' '60 leave write' '90 leave main' | "$WEIR" import events - -o was.weir
+printf '%s\n' '0 enter main' '10 enter read' '20 leave read' '20 enter write' '50 leave write' '70 leave main' | "$WEIR" import events - -o is.weir
+start_view diff was.weir is.weir
+together hostile names "$hostile_url" -- hostile names-file "file://$PWD/hostile.html" -- access events "$hostile_url" -- access counted "$counted_url" -- \
+	access diff "$url"
+kill -INT $pid $hostile_pid $counted_pid
+wait $pid $hostile_pid $counted_pid

@@ -5,12 +5,14 @@ import { useMemo, useState } from "preact/hooks";
 import type { FlatRow, Meta, Names, Tree } from "./answers";
 import { FlameView } from "./flame";
 import { human, percent } from "./format";
+import { NoFunctions } from "./function_table";
 import { Bar, Empty, Sure } from "./parts";
+import { useRows } from "./rows";
 import { useSearch } from "./search";
 import { selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
-const mostRows = 300; // functions with less are in the list at the left
+const linePixels = 22;
 
 interface Line {
   key: string; // function, or its path of callers: "12/0/3"
@@ -39,15 +41,18 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
   const [opened, setOpened] = useState<Set<string>>(new Set());
   const [at, setAt] = useState("");
   const flat = useAnswer(JSON.stringify(keys), (a) => a.report<FlatRow>("flat", { ...keys, sort: "base" }));
-  const numbers = useMemo(() => new Map(names.name.map((n, i) => [n, i])), [names]);
+  const numbers = useMemo(() => new Map(names.name.map((n, i) => [`${n}\n${names.image[i] ?? ""}`, i])), [names]);
   const roots = [...opened].filter((k) => !k.includes("/"));
   const trees = useAnswer(JSON.stringify(keys) + roots.join(), async (a) => new Map(await Promise.all(roots.map(async (r) => [r, await a.callers({ ...keys, routine: r })] as const))));
-  const rows = (flat.value?.rows ?? []).filter((r) => r.kind !== "thread" && (!search.test || search.test(r.name)));
-  const lines: Line[] = rows.slice(0, mostRows).flatMap((r) => {
-    const key = String(numbers.get(r.name) ?? 0);
-    const tree = opened.has(key) ? trees.value?.get(key) : undefined;
-    return [{ key, name: r.name, depth: 0, cum: r.cum ?? 0, base: r.base, exact: r.exact, canOpen: true }, ...(tree ? childLines(key, tree, opened) : [])];
-  });
+  const lines = useMemo(() => {
+    const rows = (flat.value?.rows ?? []).filter((r) => r.kind !== "thread" && (!search.test || search.test(r.name)));
+    return rows.flatMap((r): Line[] => {
+      const key = String(numbers.get(`${r.name}\n${r.image ?? ""}`) ?? 0);
+      const tree = opened.has(key) ? trees.value?.get(key) : undefined;
+      return [{ key, name: r.name, depth: 0, cum: r.cum ?? 0, base: r.base, exact: r.exact, canOpen: true }, ...(tree ? childLines(key, tree, opened) : [])];
+    });
+  }, [flat.value, trees.value, search.test, opened, numbers]);
+  const { list, first, last, onScroll, show } = useRows(lines.length, linePixels);
   const toggle = (key: string, to: boolean): void => {
     const next = new Set(opened);
     if (to) next.add(key);
@@ -57,9 +62,17 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
   const onKeyDown = (e: KeyboardEvent): void => {
     const i = lines.findIndex((l) => l.key === at);
     const line = lines[i];
+    const go = (to: number): void => {
+      setAt(lines[to]?.key ?? "");
+      show(to);
+    };
     const steps: Record<string, () => void> = {
-      ArrowDown: () => setAt(lines[Math.min(lines.length - 1, i + 1)]?.key ?? ""),
-      ArrowUp: () => setAt(lines[Math.max(0, i - 1)]?.key ?? ""),
+      ArrowDown: () => go(Math.min(lines.length - 1, i + 1)),
+      ArrowUp: () => go(Math.max(0, i - 1)),
+      PageDown: () => go(Math.min(lines.length - 1, i + 20)),
+      PageUp: () => go(Math.max(0, i - 20)),
+      Home: () => go(0),
+      End: () => go(lines.length - 1),
       ArrowRight: () => line?.canOpen && toggle(line.key, true),
       ArrowLeft: () => line && toggle(line.key, false),
       Enter: () => line && change({ selected: line.name }),
@@ -72,9 +85,10 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
   };
   if (flat.error ?? trees.error) return <Empty>{flat.error ?? trees.error}</Empty>;
   return (
-    <div class="bottom-up" role="tree" tabIndex={0} aria-label="All functions and their callers; arrow keys walk and open" onKeyDown={onKeyDown}>
-      {lines.map((l) => (
-        <div key={l.key} role="treeitem" aria-level={l.depth + 1} aria-expanded={l.canOpen ? opened.has(l.key) : undefined} aria-selected={l.key === at} class={l.key === at ? "line at" : l.name === state.selected ? "line selected" : "line"} onClick={() => setAt(l.key)} onDblClick={() => change({ selected: l.name })}>
+    <div class="bottom-up" role="tree" ref={list} tabIndex={0} aria-label={`${lines.length} functions and callers; arrow keys walk and open`} onScroll={onScroll} onKeyDown={onKeyDown}>
+      <div class="lines" role="presentation" style={{ height: `${lines.length * linePixels}px` }}>
+      {lines.slice(first, last).map((l, i) => (
+        <div key={l.key} role="treeitem" aria-level={l.depth + 1} aria-expanded={l.canOpen ? opened.has(l.key) : undefined} aria-selected={l.key === at} style={{ top: `${(first + i) * linePixels}px` }} class={l.key === at ? "line at" : l.name === state.selected ? "line selected" : "line"} onClick={() => setAt(l.key)} onDblClick={() => change({ selected: l.name })}>
           <span class="share">
             <Bar part={l.cum} whole={meta.total} exact={l.exact} />
             {percent(l.cum, meta.total)}
@@ -89,14 +103,15 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
               <span class="open" />
             )}
             <Sure exact={l.exact} />{" "}
-            <button tabIndex={-1} class="plain" onClick={() => change({ selected: l.name })}>
+            <button tabIndex={-1} class="plain" title={l.name} onClick={() => change({ selected: l.name })}>
               {l.depth ? "← " : ""}
               {l.name}
             </button>
           </span>
         </div>
       ))}
-      {rows.length > mostRows && <p class="said">{rows.length - mostRows} functions with less are not in this list: search for them.</p>}
+      </div>
+      {!lines.length && !flat.isOld && <NoFunctions />}
     </div>
   );
 }
@@ -121,6 +136,11 @@ export function CallersPane({ meta }: { meta: Meta }) {
       </p>
       <CallersList meta={meta} names={names.value} />
       {state.selected && !names.isOld && routine <= 0 && <Empty>'{state.selected}' is not in this selection.</Empty>}
+      {tree.value && !tree.isOld && !names.isOld && (
+        <p class="heads-of">
+          Who calls <b>{state.selected}</b>: below each box are its callers
+        </p>
+      )}
       {tree.value && !tree.isOld && !names.isOld && <FlameView tree={tree.value} names={names.value} meta={meta} label={`Callers of ${state.selected}`} />}
     </>
   );

@@ -10,6 +10,7 @@ export interface Palette {
   match: string;
   background: string;
   hatch: CanvasPattern | null;
+  speck: string; // several boxes that are narrower than a pixel
   fill(image: string, kind: number): string;
   // More is red, less is green, the same is grey; the stronger, the greater the part of it that differs.
   change(more: number, whole: number): string;
@@ -53,6 +54,7 @@ export function palette(): Palette {
     match: colour("--match"),
     background: colour("--background"),
     hatch: makeHatch(isDark),
+    speck: isDark ? "hsl(220 9% 44%)" : "hsl(220 10% 70%)",
     fill(image, kind) {
       const key = `${isDark}${kind}${image}`;
       let fill = cache.get(key);
@@ -68,7 +70,7 @@ export function palette(): Palette {
       const part = whole > 0 ? Math.min(1, Math.abs(more) / whole) : 0;
       if (!more) return isDark ? "hsl(220 4% 34%)" : "hsl(220 6% 84%)";
       const hue = more > 0 ? 4 : 140;
-      return isDark ? `hsl(${hue} ${25 + 35 * part}% ${30 - 4 * part}%)` : `hsl(${hue} ${45 + 40 * part}% ${90 - 18 * part}%)`;
+      return isDark ? `hsl(${hue} ${20 + 25 * part}% ${32 - 4 * part}%)` : `hsl(${hue} ${35 + 20 * part}% ${89 - 13 * part}%)`;
     },
   };
 }

@@ -3,10 +3,14 @@
 import type { FlatRow, Meta } from "./answers";
 import { DetailDifference } from "./compared";
 import { count, human, percent } from "./format";
+import { isCompared } from "./difference";
 import { Actions } from "./functions";
+import { HottestPath } from "./hottest";
+import { Rung } from "./lists";
 import { Bar, Empty, Sure } from "./parts";
 import { selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
+import { lossSentences } from "./strip";
 
 interface ArcRow {
   name: string;
@@ -71,13 +75,49 @@ function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
   );
 }
 
+interface HookRow {
+  function: string;
+  image: string | null;
+  method: string;
+  reason: string | null;
+  off: number | null;
+}
+interface ModuleRow {
+  path: string;
+  match: string | null;
+  state: { used?: boolean };
+}
+
+function hookWords(hook: HookRow, self: FlatRow): string {
+  if (!hook.reason) return `each call of it was followed, by a ${hook.method}${hook.off === null ? "" : `, until it was taken off at ${human(hook.off, "ns")}`}`;
+  return self.calls === null ? `its calls were not followed: ${hook.reason}` : `hooked by a ${hook.method}: ${hook.reason}`;
+}
+
 // How sure the figures are, in words: what they stand on, what was lost, what the name is not.
 function Notes({ meta, self }: { meta: Meta; self: FlatRow }) {
+  const about = useAnswer(`notes${meta.number}`, async (a) => {
+    const keys = { trace: meta.traces.length > 1 ? meta.number : undefined };
+    return { modules: (await a.report<ModuleRow>("modules", keys)).rows, hooks: meta.has.hooks ? (await a.report<HookRow>("hooks", keys)).rows : [] };
+  });
+  const module = about.value?.modules.find((m) => m.path === self.image);
+  const hook = about.value?.hooks.find((h) => h.function === self.name && h.image === self.image);
   const said: string[] = [];
   if (!self.exact) said.push(`estimated by ${count(self.samples)} of its own samples`);
-  if (meta.loss.samples_lost || meta.loss.events_lost || meta.loss.records_lost || meta.loss.cut) said.push("data was lost: see the strip above");
+  if (hook) said.push(hookWords(hook, self));
+  if (lossSentences(meta).length) said.push(`of all: ${lossSentences(meta).join(", ")}`);
   if (/\+0x[0-9a-f]+$/.test(self.name)) said.push("no symbol covers it: its name is a place in its file");
-  return said.length ? <p class="notes">{said.join("; ")}</p> : null;
+  return (
+    <ul class="notes" aria-label="How sure this is">
+      {said.map((s) => (
+        <li key={s}>{s}</li>
+      ))}
+      {module?.match && (
+        <li>
+          symbols: <Rung match={module.match} isUsed={module.state.used !== false} />
+        </li>
+      )}
+    </ul>
+  );
 }
 
 export function DetailPane({ meta }: { meta: Meta }) {
@@ -93,7 +133,13 @@ export function DetailPane({ meta }: { meta: Meta }) {
     ]);
     return { stanza: arcs?.rows.find((r) => r.name === name), self: flat.rows.find((r) => r.name === name) };
   });
-  if (!name) return <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>;
+  if (!name)
+    return (
+      <>
+        <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>
+        {meta.has.tree && state.pane === "flame" && !isCompared(meta, state) && <HottestPath meta={meta} />}
+      </>
+    );
   if (answer.error) return <Empty>{answer.error}</Empty>;
   const { self, stanza } = answer.value ?? {};
   if (!self)
@@ -116,7 +162,7 @@ export function DetailPane({ meta }: { meta: Meta }) {
         <dd>
           <Sure exact={self.exact} /> {percent(self.base ?? 0, meta.total)} · {human(self.base, meta.unit)}
         </dd>
-        <dt>Self+descendants</dt>
+        <dt title="self+descendants: with all that it calls">Self+desc.</dt>
         <dd>
           {self.cum === null ? "." : percent(self.cum, meta.total)} · {human(self.cum, meta.unit)}
           {self.cum2 !== null && self.cum2 !== self.cum ? ` (${human(self.cum2, meta.unit)} with recursion)` : ""}

@@ -6,6 +6,7 @@ import { Canvas } from "./canvas";
 import { boxAt, deepest, drawFlame, parentOf, rowHeight, scaleOf, type View } from "./flame_draw";
 import { describeBox, isCompared } from "./difference";
 import { count, human, percent } from "./format";
+import { hottestPath } from "./hottest";
 import { change, hover, useAnswer, useAppState } from "./store";
 import { selection } from "./state";
 import { Empty, matcher } from "./parts";
@@ -105,6 +106,7 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
       Enter: () => zoomTo(i),
       Escape: () => zoomTo(-1),
       z: () => zoomTo(toZoom()),
+      h: () => take(hottestPath(tree).at(-1) ?? -1),
       i: () => change({ up: isUp ? "" : "1" }),
       "+": () => zoomBy(0.8, size.current.width / 2),
       "-": () => zoomBy(1.25, size.current.width / 2),
@@ -124,15 +126,15 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
         {isUp ? "▲ Flame graph" : "▼ Icicle graph"}
       </button>
       {hasOrder && (
-        <label>
-          Order{" "}
-          <select value={state.order || "cum"} onChange={(e) => change({ order: e.currentTarget.value === "cum" ? "" : e.currentTarget.value })}>
-            <option value="cum">cost</option>
-            <option value="name">name</option>
-            <option value="time">first seen</option>
+          <select aria-label="Order" title="order of boxes beside one another" value={state.order || "cum"} onChange={(e) => change({ order: e.currentTarget.value === "cum" ? "" : e.currentTarget.value })}>
+            <option value="cum">by cost</option>
+            <option value="name">by name</option>
+            <option value="time">as first seen</option>
           </select>
-        </label>
       )}
+      <button title="key h: selects the function at the end of the hottest path" onClick={() => take(hottestPath(tree).at(-1) ?? -1)}>
+        Hottest path
+      </button>
       <button disabled={toZoom() < 0} title="key z, Enter, or a double click on a box" onClick={() => zoomTo(toZoom())}>
         Zoom to selection
       </button>

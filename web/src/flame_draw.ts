@@ -88,7 +88,7 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
 
 // Boxes narrower than a pixel, from x to x + w.
 function drawSpeck(p: Pen, x: number, w: number, y: number): void {
-  p.c.fillStyle = p.colours.faint;
+  p.c.fillStyle = p.colours.speck;
   p.c.fillRect(x, y, Math.max(w, narrowest), rowHeight - 1);
 }
 

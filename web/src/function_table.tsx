@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // A table with a row for each function: rows that are not seen are not there, arrow keys walk, a click selects.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 import { Divider } from "./divider";
 import { Empty, Sure } from "./parts";
+import { useRows } from "./rows";
 import { useSearch } from "./search";
 import { widthsOf } from "./state";
 import { change, useAppState } from "./store";
 
 const rowPixels = 24;
-const extraRows = 10;
 
 export interface Head {
   key: string;
   head: string;
+  spare?: string; // the part of it that is not shown where there is little room
   title: string;
   order: "none" | "ascending" | "descending";
   arrow: string; // "": it is not sorted by this
@@ -32,23 +32,22 @@ interface Props<Row extends Named> {
   cell: (row: Row, key: string) => ComponentChildren;
 }
 
+function headText({ head, spare }: Head): ComponentChildren {
+  if (!spare) return head;
+  const at = head.indexOf(spare);
+  return (
+    <>
+      {head.slice(0, at)}
+      <span class="spare">{spare}</span>
+      {head.slice(at + spare.length)}
+    </>
+  );
+}
+
 export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, isExact, cell }: Props<Row>) {
   const state = useAppState();
   const nameWidth = widthsOf(state)[2];
-  const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(400);
-  const list = useRef<HTMLDivElement>(null);
-
-  useEffect(() => {
-    const element = list.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-
-  const first = Math.max(0, Math.floor(top / rowPixels) - extraRows);
-  const last = Math.min(rows.length, Math.ceil((top + height) / rowPixels) + extraRows);
+  const { list, first, last, onScroll, show } = useRows(rows.length, rowPixels);
   const at = rows.findIndex((r) => r.name === state.selected);
 
   const onKeyDown = (e: KeyboardEvent): void => {
@@ -62,8 +61,7 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
     e.preventDefault();
     const to = Math.max(0, Math.min(rows.length - 1, at + step));
     change({ selected: rows[to]!.name });
-    const y = to * rowPixels;
-    if (y < top || y > top + height - 2 * rowPixels) list.current!.scrollTop = y - height / 2;
+    show(to);
   };
   return (
     <div class={`grid ${kind}`} role="grid" aria-rowcount={rows.length} style={nameWidth ? { "--name": `${nameWidth}px` } : undefined}>
@@ -72,14 +70,14 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
         {heads.map((h) => (
           <span key={h.key} role="columnheader" aria-sort={h.order}>
             <button class={h.arrow ? "sorted" : ""} title={h.title} onClick={() => sortBy(h.key)}>
-              {h.head}
+              {headText(h)}
               {h.arrow && ` ${h.arrow}`}
             </button>
             {h.key === "name" && <Divider which={2} label="width of names" measured={(d) => d.parentElement!.clientWidth} />}
           </span>
         ))}
       </div>
-      <div class="rows" role="rowgroup" ref={list} tabIndex={0} aria-label="rows of functions; arrow keys walk" onScroll={() => setTop(list.current!.scrollTop)} onKeyDown={onKeyDown}>
+      <div class="rows" role="rowgroup" ref={list} tabIndex={0} aria-label="rows of functions; arrow keys walk" onScroll={onScroll} onKeyDown={onKeyDown}>
         <div style={{ height: `${rows.length * rowPixels}px`, position: "relative" }} role="presentation">
           {rows.slice(first, last).map((row, i) => (
             <div

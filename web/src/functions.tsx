@@ -4,9 +4,9 @@ import { useMemo } from "preact/hooks";
 import type { FlatRow, Meta } from "./answers";
 import { DiffFunctionsPane } from "./diff_functions";
 import { isCompared } from "./difference";
-import { count, human, percent } from "./format";
+import { count, human } from "./format";
 import { FunctionTable, NameCell, NoFunctions } from "./function_table";
-import { Bar, Empty } from "./parts";
+import { Bar, Empty, Part } from "./parts";
 import { useSearch } from "./search";
 import { selection, transformOf } from "./state";
 import { change, useAnswer, useAppState } from "./store";
@@ -14,12 +14,13 @@ import { change, useAnswer, useAppState } from "./store";
 interface Column {
   key: "base" | "cum" | "calls" | "min" | "max" | "name";
   head: string;
+  spare?: string;
   title: string;
 }
 const columns: Column[] = [
   { key: "name", head: "Function", title: "" },
   { key: "base", head: "Self", title: "in the function itself" },
-  { key: "cum", head: "Self+desc.", title: "with all that it calls" },
+  { key: "cum", head: "Self+desc.", spare: "elf", title: "with all that it calls" },
   { key: "calls", head: "Calls", title: "counted by events; samples count no calls" },
   { key: "min", head: "Min", title: "the least that one call used itself" },
   { key: "max", head: "Max", title: "the most that one call used itself" },
@@ -53,7 +54,7 @@ function OneTrace({ meta }: { meta: Meta }) {
     return (
       <>
         <Bar part={row[key] ?? 0} whole={meta.total} exact={row.exact} />
-        {row[key] === null ? "." : percent(row[key], meta.total)} <small>{human(row[key], meta.unit)}</small>
+        <Part part={row[key]} whole={meta.total} unit={meta.unit} /> <small>{human(row[key], meta.unit)}</small>
       </>
     );
   };
@@ -62,7 +63,7 @@ function OneTrace({ meta }: { meta: Meta }) {
   return (
     <section class="functions" aria-label="Functions">
       <FunctionTable
-        kind={meta.has.calls ? "with-calls" : ""}
+        kind={meta.has.calls ? "with-calls" : "no-calls"}
         heads={shown.map((c) => ({ ...c, order: sort !== c.key ? "none" : (c.key === "name") === isReverse ? "descending" : "ascending", arrow: sort !== c.key ? "" : isReverse ? "▴" : "▾" }))}
         rows={rows}
         sortBy={(key) => change({ sort: sort === key && !isReverse ? `-${key}` : key })}

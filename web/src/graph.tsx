@@ -7,7 +7,6 @@ import { Canvas } from "./canvas";
 import { describeSides, isCompared, signOf } from "./difference";
 import { count, human, percent } from "./format";
 import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
-import { Actions } from "./functions";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
 import { selection } from "./state";
@@ -23,6 +22,12 @@ interface Asked {
   left: Datum;
   right: Datum;
 }
+
+const legibleZoom = 0.8;
+const largestZoom = 1.6;
+const labelRoom = 60; // of a figure beside a box
+const hotShare = 0.25; // an arc with less is no part of the hottest path
+const partingShare = 0.75;
 
 const rules: WidthRule[] = ["none", "linear", "log", "adaptive"];
 
@@ -111,6 +116,32 @@ interface ControlsProps {
   fit: () => void;
 }
 
+// How much of the program is there, what became of the rest, and how to have it.
+function Shown({ graph, asked, set }: Pick<ControlsProps, "asked" | "set"> & { graph: Graph }) {
+  const shown = graph.boxes.length - 1;
+  const rest = graph.functions - shown - graph.hidden;
+  const position = tenthsToSlider(graph.filter);
+  return (
+    <p class="shown" role="status">
+      {shown} of {graph.functions} functions
+      {graph.hidden > 0 && `; ${graph.hidden} more do not fit`}
+      {rest > 0 && (
+        <>
+          ; {rest} {graph.filter ? `with less than ${graph.filter / 10} % each, or below a collapsed box, are` : "are"} folded into their callers{" "}
+          {position > 0 && (
+            <button title={`all with at least ${sliderToTenths(position - 1) / 10} %`} onClick={() => set({ ...asked, filter: String(sliderToTenths(position - 1)) })}>
+              Show more
+            </button>
+          )}{" "}
+          <button title="a filter of 0 %, and no box collapsed" onClick={() => set({ ...asked, filter: "0", folded: [] })}>
+            Show all
+          </button>
+        </>
+      )}
+    </p>
+  );
+}
+
 function Controls({ asked, graph, set, isMoved, isDiff, redo, fit }: ControlsProps) {
   const used = graph?.filter ?? 0;
   const select = (label: string, value: string, values: string[], then: (v: string) => void) => (
@@ -157,11 +188,7 @@ function Controls({ asked, graph, set, isMoved, isDiff, redo, fit }: ControlsPro
       </button>
       {isMoved && <button onClick={redo}>Redo layout</button>}
       {asked.root !== 0 && <button onClick={() => set({ ...asked, root: 0 })}>Whole program as root</button>}
-      {graph && (
-        <span class="said" role="status">
-          {graph.boxes.length - 1} of {graph.functions} functions{graph.hidden ? `, ${graph.hidden} more do not fit` : ""}
-        </span>
-      )}
+      {graph && <Shown graph={graph} asked={asked} set={set} />}
     </div>
   );
 }
@@ -207,7 +234,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   useEffect(() => {
     if (!answer.value || answer.isOld || !isSized || centred.current === `${selectionKey}${asked.root}`) return;
     centred.current = `${selectionKey}${asked.root}`;
-    lookAtHottest(answer.value);
+    lookAtHottest(answer.value, box);
   }, [answer.value, answer.isOld, isSized]);
   useEffect(() => {
     if (!box) return;
@@ -257,7 +284,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
       <Controls asked={asked} graph={shown} set={set} isMoved={moved.size > 0} isDiff={isDiff} redo={() => setMoved(new Map())} fit={fit} />
       <div class="graph-panes">
         <Canvas
-          class="overview"
+          class={shown.w / Math.max(shown.h, 1) > 12 || shown.boxes.length < 8 ? "overview low" : "overview"}
           label="Overview; drag the frame"
           draw={(s) => {
             overview.current = drawOverview(s, shown, view, size.current.width, size.current.height, state.selected);
@@ -299,8 +326,10 @@ export function GraphPane({ meta }: { meta: Meta }) {
       </div>
       {isFoldedAway && (
         <div class="under" role="status">
-          <b>{state.selected}</b> is folded into its callers: it has less than {shown.filter / 10} %, or a caller of it is collapsed.
-          <button onClick={() => set({ ...asked, filter: "0", folded: [] })}>Show all functions</button>
+          <p>
+            <b>{state.selected}</b> is folded into its callers: it has less than {shown.filter / 10} %, or a caller of it is collapsed.{" "}
+            <button onClick={() => set({ ...asked, filter: "0", folded: [] })}>Show all functions</button>
+          </p>
         </div>
       )}
       {box && (
@@ -313,23 +342,29 @@ export function GraphPane({ meta }: { meta: Meta }) {
             Show callees
           </button>
           {box.routine !== 0 && <button onClick={() => set({ ...asked, root: box.routine })}>Virtual root</button>}
-          {box.routine !== 0 && <Actions name={box.name} />}
         </div>
       )}
     </section>
   );
 
+  // What it takes to see all of it; labels beside the outermost boxes need room, too.
+  function wholeZoom(g: Graph): number {
+    const { width, height } = size.current;
+    const besides = (asked.left === "none" ? 0 : labelRoom) + (asked.right === "none" ? 0 : labelRoom);
+    return Math.min((width - 30) / Math.max(g.w + besides, 1), (height - 40) / Math.max(g.h, 1));
+  }
   function fit(): void {
     const { width, height } = size.current;
     if (!shown || !width || !height) return;
-    const zoom = Math.max(0.1, Math.min(1.2, (width - 40) / Math.max(shown.w, 1), (height - 40) / Math.max(shown.h, 1)));
-    setView({ zoom, x: (shown.w - width / zoom) / 2, y: (shown.h - height / zoom) / 2 });
+    const zoom = Math.max(0.1, Math.min(largestZoom, wholeZoom(shown)));
+    const [left, right] = [asked.left === "none" ? 0 : labelRoom, asked.right === "none" ? 0 : labelRoom];
+    setView({ zoom, x: (shown.w + right - left - width / zoom) / 2, y: (shown.h - height / zoom) / 2 });
   }
-  // All of it when names stay legible, else the place where the hottest path parts.
-  function lookAtHottest(g: Graph): void {
+  // All of it when names stay legible, else what is selected, else the place where the hottest path parts.
+  function lookAtHottest(g: Graph, selected: GraphBox | undefined): void {
     const { width, height } = size.current;
     if (!width || !height) return;
-    if (Math.min((width - 40) / Math.max(g.w, 1), (height - 40) / Math.max(g.h, 1)) >= 0.6) {
+    if (wholeZoom(g) >= legibleZoom) {
       fit();
       return;
     }
@@ -338,11 +373,12 @@ export function GraphPane({ meta }: { meta: Meta }) {
     for (;;) {
       seen.add(at);
       const out = g.arcs.filter((a) => a.from === at && !a.back && !seen.has(a.to)).sort((a, b) => b.cum - a.cum);
-      if (!out[0] || (out.length > 1 && out[0].share < 0.75)) break;
+      if (!out[0] || out[0].share < hotShare) break;
       at = out[0].to;
+      if (out.length > 1 && out[0].share < partingShare) break;
     }
-    const b = g.boxes[at];
-    if (b) setView({ zoom: 1, x: b.x - width / 8, y: b.y + b.h / 2 - height / 2 });
+    const b = selected ?? g.boxes[at];
+    if (b) setView({ zoom: 1, x: b.x + b.w / 2 - width / 2, y: b.y + b.h / 2 - height / 2 });
   }
   function moveFrame(x: number, y: number): void {
     const o = overview.current;

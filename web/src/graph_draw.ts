@@ -26,6 +26,7 @@ export interface GraphView {
 }
 
 const charWidth = 6.7;
+const frameMargin = 8; // pixels between the overview and its border
 
 export function datumText(box: GraphBox, datum: Datum, g: Graph, unit: string): string {
   switch (datum) {
@@ -100,10 +101,10 @@ function fillOf(s: Surface, box: GraphBox): string {
 }
 
 // On a ground of its own, since arcs run there.
-function drawLabel(s: Surface, text: string, x: number, y: number): void {
+function drawLabel(s: Surface, text: string, x: number, y: number, pixels: number): void {
   s.c.globalAlpha = 0.85;
   s.c.fillStyle = s.colours.background;
-  s.c.fillRect(x - 2, y - 10, s.c.measureText(text).width + 4, 13);
+  s.c.fillRect(x - 1, y - pixels + 1, s.c.measureText(text).width + 2, pixels + 2);
   s.c.globalAlpha = 1;
   s.c.fillStyle = s.colours.text;
   s.c.fillText(text, x, y);
@@ -137,12 +138,12 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   s.c.fillStyle = s.colours.text;
   s.c.font = `${Math.round(12 * Math.min(v.zoom, 1.4))}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
   s.c.fillText((box.more ? `${signOf(box.more.cum)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
-  s.c.fillStyle = s.colours.faint;
-  s.c.font = "11px system-ui, sans-serif";
+  const pixels = Math.min(13, Math.floor(11 * v.zoom * 2) / 2);
+  s.c.font = `${pixels}px system-ui, sans-serif`;
   const left = datumText(box, look.left, g, look.unit);
   const right = datumText(box, look.right, g, look.unit);
-  if (left) drawLabel(s, left, x - s.c.measureText(left).width - 6, y + h / 2 - 4);
-  if (right) drawLabel(s, right, x + w + 4, y + h / 2 - 4);
+  if (left) drawLabel(s, left, x - s.c.measureText(left).width - 4, y + h / 2 - 5 * v.zoom, pixels);
+  if (right) drawLabel(s, right, x + w + 3, y + h / 2 - 5 * v.zoom, pixels);
 }
 
 export function drawGraph(s: Surface, g: Graph, v: GraphView, look: GraphLook): void {
@@ -154,8 +155,8 @@ export function drawGraph(s: Surface, g: Graph, v: GraphView, look: GraphLook): 
 
 // A skeleton of all, with the part that the other pane shows, and the neighbours of the selected one.
 export function drawOverview(s: Surface, g: Graph, seen: GraphView, seenWidth: number, seenHeight: number, selected: string): GraphView {
-  const zoom = Math.min((s.width - 8) / Math.max(g.w, 1), (s.height - 8) / Math.max(g.h, 1), 1);
-  const v = { x: -4 / zoom, y: -4 / zoom, zoom };
+  const zoom = Math.min((s.width - 2 * frameMargin) / Math.max(g.w, 1), (s.height - 2 * frameMargin) / Math.max(g.h, 1), 1);
+  const v = { x: (g.w - s.width / zoom) / 2, y: (g.h - s.height / zoom) / 2, zoom };
   const near = new Set<number>();
   s.c.fillStyle = s.colours.background;
   s.c.fillRect(0, 0, s.width, s.height);
@@ -170,10 +171,26 @@ export function drawOverview(s: Surface, g: Graph, seen: GraphView, seenWidth: n
     s.c.fillStyle = box.name === selected ? s.colours.accent : near.has(i) ? s.colours.match : s.colours.faint;
     s.c.fillRect((box.x - v.x) * zoom, (box.y - v.y) * zoom, Math.max(2, box.w * zoom), Math.max(2, box.h * zoom));
   });
+  drawFrame(s, v, seen, seenWidth, seenHeight);
+  return v;
+}
+
+// What is outside of it is dimmed; its lines are seen also where it is larger than the overview.
+function drawFrame(s: Surface, v: GraphView, seen: GraphView, seenWidth: number, seenHeight: number): void {
+  const left = Math.max(1, Math.min((seen.x - v.x) * v.zoom, s.width - 7));
+  const top = Math.max(1, Math.min((seen.y - v.y) * v.zoom, s.height - 7));
+  const right = Math.min(s.width - 1, Math.max((seen.x + seenWidth / seen.zoom - v.x) * v.zoom, 7));
+  const bottom = Math.min(s.height - 1, Math.max((seen.y + seenHeight / seen.zoom - v.y) * v.zoom, 7));
+  s.c.globalAlpha = 0.55;
+  s.c.fillStyle = s.colours.background;
+  s.c.fillRect(0, 0, s.width, top);
+  s.c.fillRect(0, bottom, s.width, s.height - bottom);
+  s.c.fillRect(0, top, left, bottom - top);
+  s.c.fillRect(right, top, s.width - right, bottom - top);
+  s.c.globalAlpha = 1;
   s.c.strokeStyle = s.colours.accent;
   s.c.lineWidth = 2;
-  s.c.strokeRect((seen.x - v.x) * zoom, (seen.y - v.y) * zoom, (seenWidth / seen.zoom) * zoom, (seenHeight / seen.zoom) * zoom);
-  return v;
+  s.c.strokeRect(left, top, right - left, bottom - top);
 }
 
 export function boxAt(g: Graph, v: GraphView, x: number, y: number): number {

@@ -9,7 +9,7 @@ export const helpKeys: [string, string][] = [
   ["arrow keys", "walk in the pane that has the focus"],
   ["Tab", "the next pane; lines between panes are moved by arrow keys"],
   ["Enter", "functions: locate in the call graph; flame graph: zoom into the box; call graph: show more callees"],
-  ["z  i", "flame graph: zoom to the selection; upside down"],
+  ["h  z  i", "flame graph: the end of the hottest path; zoom to the selection; upside down"],
   ["a  v", "call graph: fit to view; the selected function as virtual root"],
   ["Backspace", "call graph: show fewer callees"],
   ["Escape", "flame graph: show all; search: end it"],

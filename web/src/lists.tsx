@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reports that are lists, as they are: threads, modules, hooks, what a script printed.
+import type { ComponentChildren } from "preact";
 import type { FlatRow, Meta } from "./answers";
 import { count, human } from "./format";
 import { Empty } from "./parts";
@@ -12,7 +13,8 @@ interface List {
   kind: string;
   empty: string;
   needs?: keyof Meta["has"]; // without it there is no such report to ask for
-  columns: [head: string, value: (row: Row, meta: Meta) => string][];
+  note?: string; // what it tells, above it
+  columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "long"][];
   pick?: (row: Row) => void;
 }
 
@@ -25,44 +27,72 @@ const stateText = (row: Row): string => {
   return words.length ? words.join(", ") : ".";
 };
 
+// The ladder on which the symbols of a module are verified, from the lowest rung up.
+const rungs = ["none", "segments", "path", "checksum", "build-id"];
+const rungWords: Record<string, string> = {
+  none: "no symbols were found, its functions are places in the file",
+  segments: "a file elsewhere with equal segments",
+  path: "the file at the same path, with segments of equal size",
+  checksum: "size, time stamp and segments, or a checksum, are equal",
+  "build-id": "the very file that ran",
+};
+
+export function Rung({ match, isUsed }: { match: unknown; isUsed: boolean }) {
+  const rung = rungs.indexOf(String(match ?? ""));
+  if (rung < 0) return <span class="rung">{isUsed ? "not said by the trace" : "not needed: nothing was seen in it"}</span>;
+  return (
+    <span class={rung >= 3 ? "rung" : "rung weak"}>
+      <b>
+        <span aria-hidden="true">{"■".repeat(rung) + "□".repeat(4 - rung)}</span> {rungs[rung]}, {rung} of 4
+      </b>
+      : {rungWords[rungs[rung]!]}
+    </span>
+  );
+}
+
+// The build-id stands at the module.
+const reasonText = (row: Row): string => text(row.reason).replace(`, build-id ${text(row.build_id)}`, "");
+const isUsed = (row: Row): boolean => ((row.state ?? {}) as Record<string, boolean>).used !== false;
+
 export const lists: Record<string, List> = {
   threads: {
     kind: "threads",
-    empty: "No thread was seen in this selection.",
+    empty: "No thread was seen in this selection. Take the stretch of time or the transforms away.",
+    note: "A click on a thread shows it alone in all panes.",
     columns: [
       ["Thread", (r) => `${text(r.pid)}_${text(r.tid)}`],
       ["Name", (r) => text(r.name)],
-      ["Used", (r, meta) => human(number(r.base), meta.unit)],
-      ["Samples", (r) => count(number(r.samples))],
-      ["Events", (r) => count(number(r.events))],
-      ["Switches", (r) => count(number(r.switches))],
+      ["Used", (r, meta) => human(number(r.base), meta.unit), "number"],
+      ["Samples", (r) => count(number(r.samples)), "number"],
+      ["Events", (r) => count(number(r.events)), "number"],
+      ["Switches", (r) => count(number(r.switches)), "number"],
     ],
     pick: (row) => change({ thread: `${text(row.pid)}_${text(row.tid)}` }),
   },
   modules: {
     kind: "modules",
-    empty: "The trace has no modules.",
+    empty: "The trace has no modules: what was imported has names without files. 'weir record' keeps the files that a program maps.",
+    note: "How sure it is that names come from the file that ran: its symbols stand on a rung of a ladder, of which a build-id is the highest.",
     columns: [
-      ["Path", (r) => text(r.path)],
-      ["Match", (r) => text(r.match)],
-      ["Why", (r) => text(r.reason)],
+      ["Module", (r) => <>{text(r.path)}{r.build_id ? <small>build-id {text(r.build_id)}</small> : null}</>, "long"],
+      ["Symbols verified by", (r) => <><Rung match={r.match} isUsed={isUsed(r)} />{r.reason ? <small>{reasonText(r)}</small> : null}</>, "long"],
+      ["Symbols", (r) => count(number(r.symbols)), "number"],
       ["State", stateText],
-      ["Symbols", (r) => count(number(r.symbols))],
-      ["Build-id", (r) => text(r.build_id)],
     ],
   },
   hooks: {
     kind: "hooks",
     needs: "hooks",
     empty: "No functions were hooked. 'weir record --functions NAMES' follows every call of those that you name.",
+    note: "Functions of which every call was followed, or why one could not be.",
     columns: [
       ["Function", (r) => text(r.function)],
-      ["Hits", (r) => count(number(r.hits))],
-      ["Min", (r, meta) => human(number(r.min), meta.unit)],
-      ["Max", (r, meta) => human(number(r.max), meta.unit)],
+      ["Hits", (r) => count(number(r.hits)), "number"],
+      ["Min self", (r, meta) => human(number(r.min), meta.unit), "number"],
+      ["Max self", (r, meta) => human(number(r.max), meta.unit), "number"],
       ["Method", (r) => text(r.method)],
-      ["Reason", (r) => text(r.reason)],
-      ["Image", (r) => text(r.image)],
+      ["Reason", (r) => text(r.reason), "long"],
+      ["Image", (r) => text(r.image), "long"],
     ],
     pick: (row) => change({ selected: text(row.function) }),
   },
@@ -70,9 +100,9 @@ export const lists: Record<string, List> = {
     kind: "probes",
     empty: "No script ran beside the recording. 'weir record --probe SCRIPT' does that.",
     columns: [
-      ["Time", (r) => human(number(r.time), "ns")],
+      ["Time", (r) => human(number(r.time), "ns"), "number"],
       ["Process", (r) => text(r.pid)],
-      ["Said", (r) => text(r.text ?? r.name ?? r.value)],
+      ["Said", (r) => text(r.text ?? r.name ?? r.value), "long"],
     ],
   },
 };
@@ -98,19 +128,22 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
   if (!answer.value?.rows.length) return <Empty>{list.empty}</Empty>;
   return (
     <div class="list" tabIndex={0} aria-label={which}>
+      {list.note && <p class="said">{list.note}</p>}
       <table>
         <thead>
           <tr>
-            {list.columns.map(([head]) => (
-              <th key={head}>{head}</th>
+            {list.columns.map(([head, , kind]) => (
+              <th key={head} class={kind}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>
         <tbody>
           {answer.value.rows.map((row, i) => (
             <tr key={i}>
-              {list.columns.map(([head, value], k) => (
-                <td key={head}>
+              {list.columns.map(([head, value, kind], k) => (
+                <td key={head} class={kind}>
                   {k === 0 && list.pick ? (
                     <button class="link" onClick={() => list.pick!(row)}>
                       {value(row, meta)}

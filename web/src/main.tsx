@@ -62,7 +62,7 @@ function Pane({ meta }: { meta: Meta }) {
 function HoverStrip() {
   const text = useHover();
   return (
-    <footer class="hover" aria-live="off">
+    <footer class="hover" aria-live="off" title={text}>
       {text || "Point at something to read it here; ? shows the keys."}
     </footer>
   );
@@ -253,24 +253,22 @@ function Page() {
       <ComparedStrip meta={shown} />
       <Strip meta={shown} />
       <Transforms />
-      <main style={{ gridTemplateColumns: `${left ? `${left}px` : isCompared(shown, state) ? "minmax(340px, 40%)" : "minmax(300px, 36%)"} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : isCompared(shown, state) ? "minmax(220px, 23%)" : "minmax(200px, 20%)"}` }}>
+      <main style={{ gridTemplateColumns: `${left ? `${left}px` : isCompared(shown, state) ? "minmax(340px, 40%)" : `clamp(300px, ${shown.has.calls ? 38 : 35}%, 900px)`} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : isCompared(shown, state) ? "minmax(220px, 23%)" : "clamp(200px, 20%, 560px)"}` }}>
         <FunctionsPane meta={shown} />
         <Divider which={0} label="width of the functions" measured={(d) => (d.previousElementSibling as HTMLElement).offsetWidth} />
-        <section class="pane">
-          <div class="tabs">
-            <div role="tablist" aria-label="Panes">
-              {panes.map(([id, name], i) => (
-                <button key={id} role="tab" aria-selected={state.pane === id} title={`key ${i + 1}`} onClick={() => change({ pane: id })}>
-                  {name}
-                </button>
-              ))}
-            </div>
-            <Save meta={shown} />
+        <div class="tabs">
+          <div role="tablist" aria-label="Panes">
+            {panes.map(([id, name], i) => (
+              <button key={id} role="tab" aria-selected={state.pane === id} title={`key ${i + 1}`} onClick={() => change({ pane: id })}>
+                {name}
+              </button>
+            ))}
           </div>
-          <div class="pane-body" role="tabpanel" aria-label={state.pane}>
-            {state.pane !== "flame" && state.pane !== "graph" && <WhichTrace meta={shown} />}
-            <Pane meta={shown} />
-          </div>
+          <Save meta={shown} />
+        </div>
+        <section class="pane-body" role="tabpanel" aria-label={state.pane}>
+          {state.pane !== "flame" && state.pane !== "graph" && <WhichTrace meta={shown} />}
+          <Pane meta={shown} />
         </section>
         <Divider which={1} label="width of the detail" isReverse measured={(d) => (d.nextElementSibling as HTMLElement).offsetWidth} />
         <aside>

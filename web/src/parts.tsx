@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What several panes are made of.
 import type { ComponentChildren } from "preact";
+import { human, percent } from "./format";
 
 // A pane that has nothing to show says why, and what to do.
 export function Empty({ children }: { children: ComponentChildren }) {
@@ -31,6 +32,15 @@ export function Bar({ part, whole, exact }: { part: number; whole: number; exact
   return (
     <span class="bar" aria-hidden="true">
       <span class={exact ? "exact" : "estimate"} style={{ width: `${width}%` }} />
+    </span>
+  );
+}
+
+// A share of the whole, as wide as all others; what it is a share of is said when somebody points at it.
+export function Part({ part, whole, unit }: { part: number | null; whole: number; unit: string }) {
+  return (
+    <span class="part" title={human(part, unit)}>
+      {part === null ? "." : percent(part, whole)}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The source of the selected function, line by line: what each line cost, and how it was executed.
 import { Fragment } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Meta } from "./answers";
 import { count, human, percent } from "./format";
 import { Empty } from "./parts";
@@ -63,12 +63,14 @@ function Assembly({ f, known }: { f: SourceFunction; known: Set<string> }) {
   if (f.assembly === undefined) return null;
   if (f.assembly === null) return <Empty>There are no instructions of '{f.name}': the trace has no counts of its blocks, or its file has changed or is gone.</Empty>;
   return (
+    <>
+    <h3>Instructions of {f.name}, block by block</h3>
     <table aria-label={`Instructions of ${f.name}`}>
       <thead>
         <tr>
-          <th>Count</th>
-          <th>Address</th>
-          <th>Line</th>
+          <th class="number">Count</th>
+          <th class="number">Address</th>
+          <th class="number">Line</th>
           <th aria-label="executed" />
           <th>Instruction</th>
         </tr>
@@ -89,15 +91,36 @@ function Assembly({ f, known }: { f: SourceFunction; known: Set<string> }) {
         </tbody>
       ))}
     </table>
+    </>
   );
 }
 
 const marks: Record<string, string> = {
   "|": "an executed block",
-  "+": "several blocks; the sum of them",
+  "+": "several blocks: a click shows each",
   "#": "not executed",
-  " ": "",
 };
+
+function Marks() {
+  return (
+    <p class="marks">
+      {Object.entries(marks).map(([mark, words]) => (
+        <span key={mark}>
+          <b>{mark}</b> {words}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+// The line that cost most, or -1.
+function hottestOf(rows: Line[]): number {
+  let at = -1;
+  rows.forEach((r, i) => {
+    if ((r.base ?? 0) > (at < 0 ? 0 : rows[at]!.base!)) at = i;
+  });
+  return at;
+}
 
 function Summary({ f, meta }: { f: SourceFunction; meta: Meta }) {
   return (
@@ -134,18 +157,31 @@ export function SourcePane({ meta }: { meta: Meta }) {
   useEffect(() => setOpened(-1), [name]);
   const answer = useAnswer(key, async (a) => (name ? a.source<Source>({ ...keys, function: name, blocks: hasBlocks || opened >= 0 ? 1 : undefined, asm: hasCode ? 1 : undefined }) : undefined));
 
-  if (!name) return <Empty>Select a function to see its source.</Empty>;
+  const pane = useRef<HTMLElement>(null);
+  const hottest = useMemo(() => hottestOf(answer.value?.rows ?? []), [answer.value]);
+  const showHottest = (): void => {
+    const row = pane.current?.querySelector<HTMLElement>("tr.hottest");
+    if (row) pane.current!.scrollTop = row.offsetTop - pane.current!.clientHeight / 2;
+  };
+  useEffect(showHottest, [name, hottest]);
+
+  if (!name) return <Empty>Select a function to see its source: a click in the list at the left, or / and a part of its name.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (answer.isOld || !answer.value) return <Empty>…</Empty>;
   const { functions, rows } = answer.value;
   const hasText = rows.some((r) => r.text !== null);
   return (
-    <section class="source" tabIndex={0} aria-label={`Source of ${name}`}>
+    <section class="source" ref={pane} tabIndex={0} aria-label={`Source of ${name}`}>
       {functions.map((f) => (
         <Summary key={`${f.name}${f.file}`} f={f} meta={meta} />
       ))}
       <p class="file">
-        {functions[0]?.file ?? "The file is not known: the program has no debug information for it."}
+        <span>{functions[0]?.file ?? "The file is not known: the program has no debug information for it. Compile it with -g."}</span>
+        {hottest >= 0 && rows[hottest]!.line !== null && (
+          <button title="the line that cost most itself" onClick={showHottest}>
+            Hottest line: {rows[hottest]!.line}
+          </button>
+        )}
         {meta.has.counts && (
           <label>
             <input type="checkbox" checked={hasBlocks} onChange={(e) => setBlocks(e.currentTarget.checked)} /> each block
@@ -157,14 +193,15 @@ export function SourcePane({ meta }: { meta: Meta }) {
           </label>
         )}
       </p>
+      {rows.some((r) => r.mark.trim()) && <Marks />}
       {!hasText && rows.length > 0 && functions[0]?.file && <Empty>The text of '{functions[0].file}' is not on this machine; the figures are by line.</Empty>}
       <table>
         <thead>
           <tr>
-            <th>Self %</th>
-            <th>Self</th>
-            {meta.has.counts && <th>Count</th>}
-            <th>Line</th>
+            <th class="number">Self %</th>
+            <th class="number">Self</th>
+            {meta.has.counts && <th class="number">Count</th>}
+            <th class="number">Line</th>
             <th aria-label="how it was executed" />
             <th>Source</th>
           </tr>
@@ -172,7 +209,7 @@ export function SourcePane({ meta }: { meta: Meta }) {
         <tbody>
           {rows.map((r, i) => (
             <Fragment key={i}>
-            <tr class={r.mark === "#" ? "unexecuted" : ""}>
+            <tr class={i === hottest ? "hottest" : r.mark === "#" ? "unexecuted" : ""}>
               <td class="number">
                 {r.percent ? (
                   <span class="heat" style={{ opacity: 0.15 + (0.6 * r.percent) / 100 }} aria-hidden="true" />

@@ -107,7 +107,7 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
     const name = t.names[t.spanName[i]!] ?? "";
     if (y > s.height) continue;
     s.c.globalAlpha = matches && !matches(name) ? 0.35 : 1;
-    s.c.fillStyle = t.spanN[i]! > 1 ? s.colours.faint : s.colours.fill(name, 1);
+    s.c.fillStyle = t.spanN[i]! > 1 ? s.colours.speck : s.colours.fill(name, 1);
     s.c.fillRect(x, y, Math.max(right - x - 0.5, 0.8), spanHeight - 1);
     if (name === selected) {
       s.c.strokeStyle = s.colours.accent;
