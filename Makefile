@@ -198,6 +198,7 @@ check-slow:
 
 bench: deps-build
 	@tools/deps bench
+	@$(MAKE) --no-print-directory -s web-deps
 	@$(MAKE) --no-print-directory -s $(JOBS) all
 	@BUILD=$(BUILD) bench/run
 
