@@ -15,15 +15,18 @@ SAYS_INCOMPLETE = re.compile(r"not (be )?(hooked|followed|recorded|counted|trace
 SAYS_UNHOOKED = re.compile(r"unhooked from then on|not hooked|without hooks|not followed")
 
 
-def counters(output):
+HERE_OF = {"calls": "here", "java": "javahere"}
+
+
+def counters(output, word="calls"):
     """({function: (at least, at most)}, the lines that are the same in each run)"""
     calls, rest = collections.defaultdict(lambda: (0, 0)), []
     for line in output.splitlines():
         words = line.split()
-        if words[:1] in (["calls"], ["here"]) and len(words) > 2:
+        if words[:1] in ([word], [HERE_OF[word]]) and len(words) > 2:
             low, high = int(words[2]), int(words[-1])
             calls[words[1]] = (calls[words[1]][0] + low, calls[words[1]][1] + high)
-        if words[:1] != ["here"]:
+        if words[:1] not in ([here] for here in HERE_OF.values()):
             rest.append(line)
     return calls, sorted(rest)
 
@@ -49,13 +52,16 @@ def weir_output(weir, arguments, figures, what):
     return done.stdout
 
 
+JAVA_MARK = re.compile("^[IJF]:")  # how a method of Java ran
+
+
 def read_flat(weir, trace, figures, has_hooks):
     text = weir_output(weir, ["report", "flat", trace, "--json"], figures, "the trace")
     if not text:
         return
     j = json.loads(text)
     for row in j["rows"]:
-        figures.calls[row["name"].split("(")[0]] += row["calls"] or 0
+        figures.calls[JAVA_MARK.sub("", row["name"]).split("(")[0]] += row["calls"] or 0
     loss = j["loss"]
     if loss["events_lost"] or loss["records_lost"] or loss["cut"]:
         figures.incomplete.append(f"loss: {loss['events_lost']} events, {loss['reasons']}")
@@ -166,9 +172,9 @@ def compare(weir, hazard, method, native, run):
     if run.status != native.status:
         faults.append(f"status {run.status}, natively {native.status}")
     _, want = counters(native.output)
-    calls, have = counters(run.output)
+    calls, have = counters(run.output, method.counts)
     if method.how == "detach":  # as many rounds as there was time for
-        want, have = (sorted({x for x in lines if not x.startswith("calls ")}) for lines in (want, have))
+        want, have = (sorted({x for x in lines if not x.startswith(("calls ", "java "))}) for lines in (want, have))
     if have != want:
         missing = [line for line in want if line not in have][:2]
         extra = [line for line in have if line not in want][:2]

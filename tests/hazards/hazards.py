@@ -3,6 +3,7 @@
 import fnmatch
 
 HAZARDS = {}
+JVM_COLUMNS = ("sample", "sample_attach", "sample_detach", "java*", "jump", "tree", "attach", "detach")
 
 
 class Hazard:
@@ -21,6 +22,7 @@ class Hazard:
     other     has the program in the other word size beside it, as $HAZARD_OTHER
     beside    a shell command for the time that the program (beside.c) works; {pid}, {weir}
     disk      bytes of a file system of its own for the trace
+    classes   sources in Java; then the program has a JVM in it, and has columns of its own
     not_with  {pattern of methods: why the cell does not apply}
     refused   {pattern of methods: what weir says (a regular expression) when it rightly does not run it, or does
               not attach to it}
@@ -28,17 +30,21 @@ class Hazard:
 
     def __init__(self, name, source, flags="", size=100, tiny=1, bits=(64, 32), needs=(), once=False,
                  libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None,
-                 not_with=None, refused=None):
+                 not_with=None, refused=None, classes=()):
         self.name, self.source, self.flags, self.size, self.tiny = name, source, flags.split(), size, tiny
         self.bits, self.needs, self.once, self.libraries, self.dynamic = bits, needs, once, libraries, dynamic
         self.uncounted, self.other, self.disk, self.beside = set(uncounted), other, disk, beside
         self.not_with, self.refused = not_with or {}, refused or {}
-        self.static = static
+        self.static, self.classes = static, classes
         HAZARDS[name] = self
 
     def reason_against(self, method):
         if method.bits not in self.bits:
             return f"is not for {method.bits} bit"
+        if method.needs_java and not self.classes:
+            return "there is no JVM"
+        if self.classes and not any(fnmatch.fnmatch(method.name, pattern) for pattern in JVM_COLUMNS):
+            return "a JVM adds nothing to this column"
         for pattern, reason in self.not_with.items():
             if fnmatch.fnmatch(method.name, pattern):
                 return reason
@@ -151,3 +157,35 @@ Hazard("debugger_breaks", "beside.c", size=10, tiny=1, needs=["gdb"],
 Hazard("probe_beside", "beside.c", size=10, tiny=1, needs=["root"],
        beside="{weir} probe -q -d 0.2 -e 'uprobe:./program:h_* {{ @ = count(); }}'")
 Hazard("record_beside", "beside.c", size=10, tiny=1, beside="{weir} record -q --duration 0.15 -o beside.trace -p {pid}")
+
+
+# --- programs with a JVM in them
+def jvm(name, flags="", **more):
+    needs = ["javac", *more.pop("needs", ())]
+    Hazard(name, "jvm.c", flags, bits=(64,), dynamic=True, classes=("Work.java", "Extra.java"), needs=needs, **more)
+
+
+NOT_FIRST = {"*attach": "the process that is attached to is another one", "*detach": "the same"}
+jvm("jvm")
+jvm("jvm_ticks", TICKS, size=1000)
+jvm("jvm_threads", '-DHOW="threads"')
+jvm("jvm_classes", '-DHOW="classes"', size=30)
+jvm("jvm_collect", '-DHOW="collect"', size=30)
+jvm("jvm_processes", '-DHOW="processes"', size=30)
+# A thread of several that is just within fork() holds the locks of libc, by which what is called there waits.
+jvm("jvm_fork", "-DFORK", refused={"detach": "did not return in 10 s"})
+jvm("jvm_exec", "-DEXEC", once=True)
+jvm("jvm_exit", "-DEXIT", once=True)
+jvm("jvm_namespace", "-DIN_NAMESPACE", once=True, needs=["root"], not_with=NOT_FIRST)
+jvm("jvm_other_user", "-DOTHER_USER", needs=["root"])
+jvm("jvm_files", "-DFILES=40")
+jvm("jvm_stopped", "-DBESIDE", size=10, refused={"*detach": "is stopped: let it go on first"},
+    beside="for i in 1 2 3 4 5; do kill -STOP {pid}; sleep 0.01; kill -CONT {pid}; sleep 0.02; done")
+jvm("jvm_debugger", "-DBESIDE", size=10, needs=["gdb"], refused={"detach": "cannot be traced|is traced by"},
+    beside=GDB + "-ex 'thread apply all bt 5' -ex detach")
+jvm("jvm_jstack", "-DBESIDE", size=10, needs=["jcmd"],
+    beside="for i in 1 2 3; do jcmd {pid} Thread.print; jcmd {pid} GC.class_histogram; done >/dev/null 2>&1")
+jvm("jvm_jfr", "-DBESIDE", size=10, needs=["jcmd"],
+    beside="jcmd {pid} JFR.start name=r settings=profile; sleep 0.3; jcmd {pid} JFR.dump name=r filename=r.jfr; "
+    "jcmd {pid} JFR.stop name=r")
+jvm("jvm_record_beside", "-DBESIDE", size=10, beside="{weir} record -q --duration 0.3 -o beside.trace -p {pid}")

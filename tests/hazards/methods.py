@@ -32,11 +32,14 @@ class Method:
     hooked   by which method the report of hooks must say that functions were hooked
     work     all of it; "tiny": the small size, since every instruction takes microseconds; "third": since every call
              does, and a program takes as long as with other methods all the same
+    counts   the word of the program's lines that have the calls to compare with; "java" needs a JVM
     """
 
-    def __init__(self, name, kind, how, command, figures="flat", hooked=None, work="all", bits=64):
+    def __init__(self, name, kind, how, command, figures="flat", hooked=None, work="all", bits=64,
+                 counts="calls", needs_java=False):
         self.name, self.kind, self.how, self.command = name, kind, how, command.split()
         self.figures, self.hooked, self.work, self.bits = figures, hooked, work, bits
+        self.counts, self.needs_java = counts, needs_java or counts == "java"
         METHODS[name] = self
 
 
@@ -65,3 +68,6 @@ Method("counts", "counts", "run", "", figures="lcov")
 both("steps_ptrace", "static", "launch", "steps --engine ptrace --from main -o {trace}", work="tiny")
 both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps", work="third")
 both("sample", "plain", "launch", "record -o {trace}", figures=None)
+# Programs with a JVM: calls of Java's methods; and samples, whose stacks are walked by what the JVM says of itself.
+Method("sample_attach", "plain", "attach", "record -o {trace} -p {pid}", figures=None, needs_java=True)
+Method("sample_detach", "plain", "detach", "record -o {trace} --duration 0.1 -p {pid}", figures=None, needs_java=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs of the matrix, built once for each (hazard, kind of build, word size), and run natively once."""
 import os
+import shutil
 import subprocess
 import threading
 
@@ -53,11 +54,28 @@ class Programs:
         if kind == "static" and hazard.dynamic:
             kind = "plain"
         flags = hazard.flags + [hazard.static] * (kind == "static")
+        if hazard.classes:
+            flags = flags + self.java(folder, hazard.classes)
         self.compile(folder, hazard.source, "program", kind, bits, flags, libraries)
         if hazard.other:
             kind = "plain" if kind in ("counted", "counts") else kind
             self.compile(folder, hazard.source, "other", kind, 96 - bits, flags, libraries)
         return folder
+
+    def java(self, folder, sources):
+        """Compiles the classes. Flags of the compiler and linker for a program with a JVM."""
+        self.run(["javac", "-g", "-d", folder, *(f"{HERE}/programs/{source}" for source in sources)], folder)
+        home = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("javac"))))
+        library = home + "/lib/server"
+        return [f"-I{home}/include", f"-I{home}/include/linux", f"-L{library}", f"-Wl,-rpath,{library}",
+                "-Wl,--no-as-needed", "-ljvm"]
+
+    def run(self, command, folder):
+        self.say(f"(cd {folder} && {quoted(command)})")
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            raise BuildError(f"cannot be built: {(done.stdout.strip() or 'no output').splitlines()[0]}")
 
     def compile(self, folder, source, output, kind, bits, flags, libraries=()):
         compiler = "g++" if source.endswith(".cc") else "gcc"
@@ -69,11 +87,9 @@ class Programs:
             command += ["-Wl,-rpath,$ORIGIN"]
         if kind in ("counted", "counts"):
             command = [self.weir, "count", "-q"] + (["--counts"] if kind == "counts" else []) + command
-        self.say(f"(cd {folder} && {quoted(command)})")
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        if done.returncode or not os.path.exists(os.path.join(folder, output)):
-            raise BuildError(f"cannot be built: {(done.stdout.strip() or 'no output').splitlines()[0]}")
+        self.run(command, folder)
+        if not os.path.exists(os.path.join(folder, output)):
+            raise BuildError("cannot be built: nothing was made")
 
 
 def quoted(command):
