@@ -22,4 +22,13 @@ if command -v node >/dev/null; then
 else
 	skip "V8: no node here"
 fi
+
+# HotSpot finds the frame of the method that called it by the return address.
+if command -v java >/dev/null; then
+	same "java, what the code that it makes calls" 'libjvm.so:*Runtime*' java -Xcomp -XX:TieredStopAtLevel=1 -version
+	equal "what finds its caller by the return address is refused" True \
+		"$(json case_$((n_cases - 1))/hooks.json "sum('finds the caller' in (r['reason'] or '') for r in j['rows']) > 100")"
+else
+	skip "HotSpot: no java here"
+fi
 judge_counts

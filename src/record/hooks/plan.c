@@ -320,6 +320,7 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 		return rc;
 	if (g->is_libc)
 		extras_find_libc(&g->extras, &g->f);
+	g->f.is_jvm = image_function_named(&g->f, "JNI_CreateJavaVM") != NO_FUNCTION;
 	g->f.is_v8 = image_function_named(&g->f, "Builtins_JSEntry") != NO_FUNCTION;
 	if (!extras_find_v8(&g->extras, &g->f))
 		g->refusal = "V8 walks its stack, and cannot be told of the hooks on it";

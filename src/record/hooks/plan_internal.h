@@ -74,6 +74,7 @@ struct image_facts {
 	struct map callee_slot; /* address of a pointer -> enum callee */
 	struct map pads_used;	/* start of padding -> bytes of it that are taken */
 	bool is_v8;		/* has V8's generated code */
+	bool is_jvm;		/* is HotSpot, which makes code while it runs */
 	bool has_cyg;		/* has stubs for libc's __cyg_profile_func_enter and exit */
 	/* What names are borrowed from: */
 	struct elf_tables tables;

@@ -17,6 +17,8 @@ static const char unwinds[] = "it unwinds the stack from its own frame";
 static const char is_probe[] = "compilers insert calls of it that keep all registers";
 static const char is_returned_to[] = "it is returned to, not called";
 static const char is_v8_code[] = "V8's own code moves its return addresses and reads them";
+static const char is_jvm_entry[] =
+	"code that the JVM makes calls it, and the JVM finds the caller by its return address";
 static const char is_dynamic_linker[] = "it belongs to the dynamic linker";
 static const char runs_before[] = "it runs before or after the program";
 
@@ -106,6 +108,18 @@ bool image_is_pc_thunk(const struct image_facts *f, uint64_t addr)
 	       code.p[2] == 0x24 && code.p[3] == 0xc3;
 }
 
+/* InterpreterRuntime, SharedRuntime and others are entered from generated code, which leaves no other
+ * mark of where it stopped than the return address. */
+static bool is_entered_by_jvm(const char *name)
+{
+	static const char *const globs[] = {"_ZN[0-9]*Runtime[0-9]*", "_ZN14Deoptimization*", NULL};
+
+	for (const char *const *glob = globs; *glob; glob++)
+		if (fnmatch(*glob, name, 0) == 0)
+			return true;
+	return false;
+}
+
 const char *function_refusal(const struct image_facts *f, const struct image_function *fn)
 {
 	for (uint32_t i = 0; i < fn->n_names; i++) {
@@ -116,6 +130,8 @@ const char *function_refusal(const struct image_facts *f, const struct image_fun
 				name_fits(unsafe_names[k].name, name))
 				return unsafe_names[k].reason;
 	}
+	if (f->is_jvm && is_entered_by_jvm(image_function_name(f, fn)))
+		return is_jvm_entry;
 	if (f->is_v8 && name_fits("Builtins_*", image_function_name(f, fn)))
 		return is_v8_code;
 	if (fn->is_ifunc)
