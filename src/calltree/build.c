@@ -76,6 +76,8 @@ static int choose_metric(struct builder *b, const char *wanted, struct err *err)
 	}
 	if (!b->metric_id && b->kind == METRIC_KIND_COUNT)
 		return no_metric(b->reader, name, err);
+	p->weighing = (struct sample_weighing){
+		.kind = b->kind, .metric_id = b->metric_id, .wait_id = b->wait_id};
 	p->metric = name;
 	if (b->metric_id)
 		p->unit = trace_reader_string(

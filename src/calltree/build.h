@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "calltree/calltree.h"
 #include "calltree/loss.h"
+#include "calltree/sample_weight.h"
 #include "trace/reader.h"
 #include "trace/records.h"
 
@@ -92,7 +93,8 @@ struct profile {
 	const struct trace_reader *reader; /* borrowed */
 	struct calltree *tree;		   /* finished */
 	const char *metric,
-		*unit;	     /* borrowed from reader or options; unit is "1" for plain counts */
+		*unit; /* borrowed from reader or options; unit is "1" for plain counts */
+	struct sample_weighing weighing;
 	bool is_time;	     /* the metric is a time of which elapsed is measured too */
 	uint64_t start, end; /* time of the first and of the last record read */
 	uint64_t from, to;   /* the window: from <= time < to, as in the trace */

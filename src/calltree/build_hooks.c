@@ -154,7 +154,7 @@ void build_hooks_begin(struct builder *b, bool keeps_cost)
 	b->profile->keeps_cost = keeps_cost;
 	if (!b->profile->n_costs || keeps_cost)
 		return;
-	b->takes_samples_out = b->hook_frame != 0;
+	b->profile->weighing.hook_frame = b->hook_frame;
 	if (!is_time)
 		return;
 	costs = find_costs(b, &n);
@@ -198,22 +198,4 @@ void build_hooks_end(struct builder *b)
 	}
 	if (error_by_samples(p) > p->cost_error)
 		p->cost_error = error_by_samples(p);
-}
-
-/* ---- samples ---- */
-
-bool build_is_hook_stack(const struct builder *b, uint32_t stack)
-{
-	if (!b->takes_samples_out)
-		return false;
-	while (stack) { /* what the kernel does for a hook is the hook's */
-		const struct trace_stack *s = trace_reader_stack(b->reader, stack);
-
-		if (s->frame == b->hook_frame)
-			return true;
-		if (trace_reader_frame(b->reader, s->frame)->kind != FRAME_KIND_KERNEL)
-			return false;
-		stack = s->parent;
-	}
-	return false;
 }

@@ -13,14 +13,6 @@
 #include "calltree/frame_names.h"
 #include "trace/record_run.h"
 
-enum metric_kind {
-	METRIC_KIND_TIME,    /* passes between events; stands still while switched out */
-	METRIC_KIND_WALL,    /* passes between events, whatever the thread does */
-	METRIC_KIND_SAMPLES, /* one for each sample */
-	METRIC_KIND_CALLS,   /* one for each call */
-	METRIC_KIND_COUNT    /* what samples and resource records add up to */
-};
-
 /* Samples of one thread with one stack. */
 struct sample_sum {
 	uint32_t thread, stack;
@@ -65,9 +57,9 @@ struct builder {
 	struct profile *profile;
 	const struct trace_reader *reader;
 	struct calltree *tree;
-	enum metric_kind kind;
-	uint32_t metric_id;	      /* 0: not in the trace's table */
-	uint32_t wait_id;	      /* the other half of "wall" in a trace of samples, else 0 */
+	enum metric_kind kind; /* as in profile->weighing, and the next two */
+	uint32_t metric_id;
+	uint32_t wait_id;
 	bool has_resource;	      /* a record of the metric's use was seen */
 	uint64_t from, to;	      /* the window, absolute */
 	bool continues;		      /* the trace has records behind the window */
@@ -83,7 +75,6 @@ struct builder {
 	uint64_t *alive_since; /* by thread: time of its first record of life + 1; 0 = not known */
 	/* hooks */
 	uint32_t hook_frame; /* innermost in samples of hooks' own time; 0 = none */
-	bool takes_samples_out;
 	/* samples */
 	VEC(struct sample_sum) sums; /* in order of first sight */
 	struct map sum_of;	     /* thread << 32 | stack -> index in sums */
@@ -92,10 +83,10 @@ struct builder {
 	struct stack_node *node_of;  /* by stack */
 	VEC(uint32_t) path;	     /* routines or stacks being walked */
 	/* trees that were kept in the program */
-	VEC(struct kept_node) kept;   /* of the last snapshots */
+	VEC(struct kept_node) kept; /* of the last snapshots */
 	VEC(struct kept_tree) kept_trees;
 	struct kept_by *kept_by; /* by thread; NULL until the first node */
-	struct counted *counted;      /* what was counted; NULL until the first record */
+	struct counted *counted; /* what was counted; NULL until the first record */
 };
 
 /* build.c */
@@ -130,8 +121,6 @@ void build_hook_record(struct builder *b, const struct trace_record *record);
 /* Before the walk, after the records of life; with `keeps_cost` nothing is taken out. */
 void build_hooks_begin(struct builder *b, bool keeps_cost);
 void build_hooks_end(struct builder *b);
-/* Whether a sample with this stack is of a hook's own time, which is to be taken out. */
-bool build_is_hook_stack(const struct builder *b, uint32_t stack);
 
 /* build_nodes.c */
 void build_tree_record(struct builder *b, const struct trace_record *record);

@@ -31,6 +31,8 @@ static void add_loss(struct builder *b, const struct trace_record *record)
 		loss->events_lost += numbers[0];
 	else if (record->minor == RECORD_LOSS_RECORDS)
 		loss->records_lost += numbers[0];
+	else if (record->minor == RECORD_LOSS_PART)
+		loss->is_cut = true;
 	if (record->minor != RECORD_LOSS_NOTE || strcmp(reason, success) != 0)
 		loss_add_reason(loss, reason, numbers[0]);
 }
@@ -91,7 +93,7 @@ void build_life_record(struct builder *b, const struct trace_record *record)
 	uint64_t thread;
 
 	if (record->major == RECORD_MAJOR_LOSS && record->minor >= RECORD_LOSS_SAMPLES &&
-		record->minor <= RECORD_LOSS_NOTE)
+		record->minor <= RECORD_LOSS_PART)
 		add_loss(b, record);
 	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_NAMED)
 		name_thread(b, record);
@@ -123,13 +125,16 @@ static void read_life_stream(struct builder *b, uint32_t stream)
 	int rc = trace_cursor_open(&cursor, b->reader, stream, 0, UINT64_MAX, &err);
 
 	if (rc == 0) {
-		while ((rc = trace_cursor_next(cursor, &record, &err)) > 0)
-			if (!build_is_of_the_walk(&record)) /* even in a stream of life */
+		while ((rc = trace_cursor_next(cursor, &record, &err)) != 0)
+			if (rc <
+				0) /* costs that chunk alone; the walk meets it again and says what it is */
+				b->profile->loss.is_cut = true;
+			else if (!build_is_of_the_walk(&record)) /* even in a stream of life */
 				build_life_record(b, &record);
 		trace_cursor_close(cursor);
 	}
 	if (rc < 0)
-		b->profile->loss.is_cut = true; /* the walk meets it again and says what it is */
+		b->profile->loss.is_cut = true;
 }
 
 /* What they defined is unknown, and shown as such where it is referred to. */

@@ -12,38 +12,6 @@
 
 #include "calltree/sample_walk.h"
 
-/*
- * Whether a sample is one of those that the report is about. A trace may hold samples of several
- * events: they are counted by the event's own metric, and "samples" are those of the main one.
- */
-static bool is_selected(const struct builder *b, uint32_t metric)
-{
-	if (!metric) /* an occurrence without a weight */
-		return true;
-	switch (b->kind) {
-	case METRIC_KIND_CALLS:
-		return true;
-	case METRIC_KIND_SAMPLES:
-		return metric == (b->metric_id ? b->metric_id : 1);
-	case METRIC_KIND_WALL:
-		if (!b->metric_id) /* they show where, not how long */
-			return metric == 1;
-		/* fallthrough */
-	default:
-		return metric == b->metric_id || (b->wait_id && metric == b->wait_id);
-	}
-}
-
-/* What a sample counts for in the metric of the report. */
-static uint64_t weight_of(const struct builder *b, uint32_t metric, uint64_t weight)
-{
-	if (b->kind == METRIC_KIND_SAMPLES)
-		return metric && metric == b->metric_id ? weight : 1;
-	if (b->kind == METRIC_KIND_CALLS || (b->kind == METRIC_KIND_WALL && !b->metric_id))
-		return 0;
-	return metric ? weight : 0;
-}
-
 /* The routines of a stack, outermost first, in b->path. */
 static void expand_stack(struct builder *b, uint32_t stack)
 {
@@ -117,10 +85,10 @@ void build_sample_record(struct builder *b, const struct trace_record *record)
 	uint64_t weight;
 
 	if (!reach_stack(b, record, &sample, "a sample record is damaged") ||
-		!is_selected(b, sample.metric))
+		!sample_is_selected(&b->profile->weighing, sample.metric))
 		return;
-	weight = weight_of(b, sample.metric, sample.weight);
-	if (build_is_hook_stack(b, sample.stack)) {
+	weight = sample_weight(&b->profile->weighing, sample.metric, sample.weight);
+	if (sample_is_of_hook(&b->profile->weighing, b->reader, sample.stack)) {
 		b->profile->n_hook_samples++;
 		b->profile->hook_weight += weight;
 		return;
@@ -169,9 +137,9 @@ void build_tick_record(struct builder *b, const struct trace_record *record)
 	if (!reach(b, tick.thread, record))
 		return;
 	b->frame_n[tick.frame]++;
-	if (!is_selected(b, tick.metric))
+	if (!sample_is_selected(&b->profile->weighing, tick.metric))
 		return;
-	weight = weight_of(b, tick.metric, tick.weight);
+	weight = sample_weight(&b->profile->weighing, tick.metric, tick.weight);
 	count_sample(b, tick.thread);
 	calls = build_open_calls(b, tick.thread, record->time);
 	routines = frame_routines_get(&b->names, tick.frame, &n);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "calltree/sample_walk.h"
 
-#include <string.h>
-
 int sample_walk_open(struct sample_walk *walk, const struct profile *profile, struct err *err)
 {
 	walk->profile = profile;
@@ -54,11 +52,15 @@ bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample)
 	const struct trace_reader *r = walk->profile->reader;
 	struct trace_record record;
 	struct err err;
+	int rc;
 
-	while (trace_cursor_next(walk->cursor, &record, &err) > 0) {
-		const struct trace_stream *stream = trace_reader_stream(r, record.stream);
+	while ((rc = trace_cursor_next(walk->cursor, &record, &err)) != 0) {
+		const struct trace_stream *stream;
 		bool is_sample = false;
 
+		if (rc < 0) /* costs that chunk alone */
+			continue;
+		stream = trace_reader_stream(r, record.stream);
 		if ((record.major == RECORD_MAJOR_STACK_SAMPLE ||
 			    record.major == RECORD_MAJOR_STACK_EVENT) &&
 			record.minor == RECORD_MINOR_STACK)
@@ -74,16 +76,11 @@ bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample)
 	return false;
 }
 
-static uint64_t weight_of(const struct profile *p, const struct sample_view *sample)
+bool sample_view_counts(const struct profile *p, const struct sample_view *sample)
 {
-	const char *name;
-
-	if (!strcmp(p->metric, "samples"))
-		return 1;
-	if (!sample->metric)
-		return 0;
-	name = trace_reader_string(p->reader, trace_reader_metric(p->reader, sample->metric)->name);
-	return strcmp(name, p->metric) ? 0 : sample->weight;
+	return sample->kind != SAMPLE_KIND_EVENT &&
+	       sample_is_selected(&p->weighing, sample->metric) &&
+	       !sample_is_of_hook(&p->weighing, p->reader, sample->stack);
 }
 
 int sample_frames_sum(struct map *weights, const struct profile *profile, struct err *err)
@@ -97,12 +94,13 @@ int sample_frames_sum(struct map *weights, const struct profile *profile, struct
 	while (sample_walk_next(&walk, &sample)) {
 		uint32_t frame = sample.frame;
 
-		if (sample.kind == SAMPLE_KIND_EVENT)
+		if (!sample_view_counts(profile, &sample))
 			continue;
 		if (!frame && sample.stack)
 			frame = trace_reader_stack(profile->reader, sample.stack)->frame;
 		if (frame)
-			*map_ensure(weights, frame, NULL) += weight_of(profile, &sample);
+			*map_ensure(weights, frame, NULL) +=
+				sample_weight(&profile->weighing, sample.metric, sample.weight);
 	}
 	sample_walk_close(&walk);
 	return 0;

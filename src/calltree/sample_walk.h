@@ -40,6 +40,9 @@ void sample_walk_close(struct sample_walk *walk);
 bool sample_view_tick(const struct trace_reader *r, const struct trace_record *record,
 	struct sample_view *sample);
 
+/* Whether it is one of those that the tree of the profile is made of. */
+bool sample_view_counts(const struct profile *p, const struct sample_view *sample);
+
 /* What samples say of places in code, for answers by source line: adds to `weights` by innermost
  * frame what they weigh in the metric of the profile. */
 int sample_frames_sum(struct map *weights, const struct profile *profile, struct err *err);

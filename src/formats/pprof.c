@@ -91,6 +91,7 @@ struct exporter {
 	struct pprof_mappings mappings;
 	uint32_t metrics[PPROF_METRICS_MAX]; /* trace's ids, in order of value */
 	size_t n_metrics;
+	struct sample_weighing counting; /* of the value "samples" */
 	VEC(struct sum) sums;
 	struct map sum_of;
 	struct frame_levels levels;
@@ -270,7 +271,9 @@ static void add_sample(struct exporter *e, const struct sample_view *sample)
 		*place = e->sums.n;
 		vec_push(&e->sums, fresh);
 	}
-	e->sums.v[*place].values[0]++;
+	if (sample_is_selected(&e->counting, sample->metric))
+		e->sums.v[*place].values[0] +=
+			sample_weight(&e->counting, sample->metric, sample->weight);
 	if (value)
 		e->sums.v[*place].values[value] += sample->weight;
 }
@@ -301,16 +304,30 @@ static void put_sum(struct exporter *e, const struct sum *sum)
 	buf_release(&ids);
 }
 
+/* Those of the main event, as in reports. */
+static struct sample_weighing count_samples(const struct trace_reader *r)
+{
+	struct sample_weighing counting = {.kind = METRIC_KIND_SAMPLES};
+
+	for (uint32_t id = 1; id < trace_reader_n_metrics(r) && !counting.metric_id; id++)
+		if (!strcmp(trace_reader_string(r, trace_reader_metric(r, id)->name), "samples"))
+			counting.metric_id = id;
+	return counting;
+}
+
 static int put_samples(struct exporter *e, struct err *err)
 {
 	struct sample_view sample;
 	struct sample_walk walk;
 	int rc = sample_walk_open(&walk, e->profile, err);
 
+	e->counting = count_samples(e->reader);
+
 	if (rc < 0)
 		return rc;
 	while (sample_walk_next(&walk, &sample))
-		if (sample.kind != SAMPLE_KIND_EVENT)
+		if (sample.kind != SAMPLE_KIND_EVENT &&
+			!sample_is_of_hook(&e->profile->weighing, e->reader, sample.stack))
 			add_sample(e, &sample);
 	sample_walk_close(&walk);
 	put_value_type(e, PROFILE_SAMPLE_TYPE, "samples", "count");

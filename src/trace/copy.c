@@ -13,8 +13,14 @@ struct copier {
 
 static int check_id(const struct copier *c, const char *what, uint32_t id, uint32_t expected)
 {
+	const char *damage;
+
 	if (id == expected)
 		return 0;
+	if (trace_reader_n_damaged_tables(c->r, &damage))
+		return err_set(c->err, ERR_FORMAT,
+			"'%s': its definitions are damaged, nothing else can be made of it: %s",
+			trace_reader_name(c->r), damage);
 	return err_set(c->err, ERR_FORMAT, "'%s': defines %s %u a second time, as %u",
 		trace_reader_name(c->r), what, id, expected);
 }
@@ -122,12 +128,27 @@ int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struc
 
 /* ---- records ---- */
 
-static void say(struct trace_writer *w, const char *sentence)
+static void say(struct trace_writer *w, uint64_t n, const char *sentence)
 {
 	uint32_t life = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
 
-	trace_writer_loss(
-		w, life, trace_writer_stream_time(w, life), RECORD_LOSS_RECORDS, 1, sentence);
+	if (n)
+		trace_writer_loss(
+			w, life, trace_writer_stream_time(w, life), RECORD_LOSS_PART, n, sentence);
+}
+
+/* What the trace lacks as a whole, in the words of reports on it. */
+static void say_what_is_missing(struct trace_writer *w, const struct trace_reader *r)
+{
+	const char *why;
+	uint32_t n = trace_reader_n_damaged_tables(r, &why);
+
+	if (n)
+		say(w, 1, why);
+	say(w, n ? n - 1 : 0, "more chunks of definitions are damaged");
+	say(w, trace_reader_n_unplaced(r), "records of a stream whose definition is damaged");
+	if (trace_reader_is_recovered(r, &why))
+		say(w, 1, why ? why : "the end of the trace is missing");
 }
 
 static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uint32_t stream,
@@ -142,7 +163,7 @@ static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uin
 		return rc;
 	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0) {
 		if (rc < 0)
-			say(w, damage.text);
+			say(w, 1, damage.text);
 		else if (!filter || filter->wants(filter->ctx, &record))
 			trace_writer_record(w, stream, record.time, record.major, record.minor,
 				record.payload.p, record.payload.n);
@@ -154,12 +175,10 @@ static int copy_stream(struct trace_writer *w, const struct trace_reader *r, uin
 int trace_copy_records(struct trace_writer *w, const struct trace_reader *r,
 	const struct trace_copy_filter *filter, struct err *err)
 {
-	const char *why;
 	int rc = 0;
 
 	for (uint32_t id = 1; id < trace_reader_n_streams(r) && rc == 0; id++)
 		rc = copy_stream(w, r, id, filter, err);
-	if (trace_reader_is_recovered(r, &why))
-		say(w, why ? why : "the end of the trace is missing");
+	say_what_is_missing(w, r);
 	return rc;
 }

@@ -14,7 +14,7 @@
  * Writes everything that `r` defines into `w`, into which nothing has been written yet; what was
  * added to `r` in memory (names) included. Function tables are read for it, so one thread at a
  * time. ERR_FORMAT when the trace defines one thing twice: no writer of ours does, and ids would
- * differ.
+ * differ; or where what is damaged would be defined twice.
  */
 int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struct err *err);
 

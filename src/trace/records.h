@@ -150,7 +150,8 @@ enum record_minor_loss {
 	RECORD_LOSS_SAMPLES = 0x01,
 	RECORD_LOSS_EVENTS = 0x02,
 	RECORD_LOSS_RECORDS = 0x03, /* side-band records: mmap, comm, fork, switch */
-	RECORD_LOSS_NOTE = 0x04	    /* nothing lost, but an imperfection to be shown */
+	RECORD_LOSS_NOTE = 0x04,    /* nothing lost, but an imperfection to be shown */
+	RECORD_LOSS_PART = 0x05	    /* parts of the trace that this one was made of */
 };
 
 #endif

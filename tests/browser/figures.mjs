@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// figures.mjs SEED: random traces, and random questions to the page's engine in a file and behind the server; whatever
-// they answer is what `weir report --json` says.
+// figures.mjs SEED TRACE...: random questions to the page's engine in a file and behind the server, about random traces
+// and those that are given; whatever they answer is what `weir report --json` says.
 import { execFileSync, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { openFile, openServer, question } from "./page_engine.mjs";
 
 const weir = process.env.WEIR;
@@ -41,19 +42,20 @@ function sampleTrace() {
 }
 
 // --- questions: keys of the page, which are options of weir report
-function transforms() {
-  const name = () => pick(names.filter((n) => !n.includes(";")));
-  const kinds = [() => `focus=${name()}`, () => `fold=${name()}`, () => `drop=${name()}`, () => "merge-recursion", () => `fold=/${pick(["^[ab]$", "l", "o{2}", "x;y|b"])}/`, () => `drop=/^${pick(["c", "e", "lo"])}/`];
+function transforms(about) {
+  const name = () => pick(about.names.filter((n) => !n.includes(";")));
+  const kinds = [() => `focus=${name()}`, () => `fold=${name()}`, () => `drop=${name()}`, () => "merge-recursion", () => `fold=/${pick(about.regexes)}/`, () => `drop=/^${pick(["c", "e", "lo"])}/`];
+  if (about.images.length) kinds.push(() => `fold-image=${pick(about.images)}`);
   return [...Array(random(4))].map(() => pick(kinds)()).join(";");
 }
-function randomKeys(isEvents) {
+function randomKeys(about) {
   const keys = {};
-  if (random(3)) keys.transform = transforms();
-  if (!random(3)) keys.metric = pick(isEvents ? ["time", "calls", "samples", "bytes", "none"] : ["samples", "none"]);
-  if (!random(3)) keys.thread = String(1 + random(3));
-  if (isEvents && !random(3)) {
-    keys.from = random(150);
-    keys.to = keys.from + 1 + random(400);
+  if (random(3)) keys.transform = transforms(about);
+  if (!random(3)) keys.metric = pick(about.metrics);
+  if (!random(3)) keys.thread = pick(about.threads);
+  if (about.span && !random(3)) {
+    keys.from = random(about.span / 4);
+    keys.to = keys.from + 1 + random(about.span);
   }
   return keys;
 }
@@ -78,9 +80,9 @@ function same(what, expected, actual) {
 const tolerant = (x) => (x === null || Number.isNaN(x) ? null : x);
 
 // Ways to outermost instances of a function, from it to its callers, with what is used on each.
-function waysTo(rows, name) {
+function waysTo(rows, { name, image }) {
   const byId = new Map(rows.map((r) => [r.id, r]));
-  const mine = rows.filter((r) => r.name === name && r.rl === 1 && r.kind !== "thread");
+  const mine = rows.filter((r) => r.name === name && r.image === image && r.rl === 1 && r.kind !== "thread");
   const isExact = mine.some((r) => r.exact);
   const ways = new Map();
   for (const r of mine) {
@@ -113,13 +115,15 @@ async function compareTree(what, answers, keys, rows) {
   same(`${what}: boxes of the flame graph`, rows.map(figures).sort(byNode), ofPage.sort(byNode));
   const calls = new Map(rows.map((r) => [r.id, r.calls]));
   same(`${what}: calls of its boxes`, [...tree.node].map((id) => calls.get(id)), [...tree.calls].map(tolerant));
-  const name = pick(rows.filter((r) => r.kind !== "thread").map((r) => r.name).concat(""));
-  if (!name) return;
-  const callers = await answers.callers({ ...keys, routine: functions.name.indexOf(name) });
-  same(`${what}: callers of ${name}`, sorted(waysTo(rows, name)), sorted(waysOf(callers)));
+  const ofFunctions = rows.filter((r) => r.kind !== "thread");
+  if (!ofFunctions.length) return;
+  const one = pick(ofFunctions);
+  const routine = functions.name.findIndex((name, i) => name === one.name && (functions.image[i] || null) === one.image);
+  const callers = await answers.callers({ ...keys, routine });
+  same(`${what}: callers of ${one.name}`, sorted(waysTo(rows, one)), sorted(waysOf(callers)));
 }
 async function comparePage(what, { engine, answers }, keys, truth) {
-  for (const kind of ["flat", "tree", "arcs"]) {
+  for (const kind of Object.keys(truth)) {
     let json, sentence;
     try {
       json = JSON.parse(new TextDecoder().decode(await engine.ask(question(`report/${kind}`, keys))));
@@ -155,28 +159,108 @@ function startView(trace) {
   });
 }
 
+// --- files for other tools: sums of what the page's server gives for the same selection
+function pprofSums(bytes) {
+  const sums = [];
+  const types = [];
+  const strings = [];
+  const fields = (b, take) => {
+    const uleb = () => {
+      let [n, shift] = [0n, 0n];
+      for (;;) {
+        const byte = b[at++];
+        n |= BigInt(byte & 127) << shift;
+        shift += 7n;
+        if (byte < 128) return Number(n);
+      }
+    };
+    let at = 0;
+    while (at < b.length) {
+      const key = uleb();
+      if ((key & 7) === 0) take(key >> 3, uleb());
+      else {
+        const n = uleb();
+        take(key >> 3, b.subarray(at, at + n));
+        at += n;
+      }
+    }
+  };
+  const packed = (b) => {
+    const numbers = [];
+    for (let at = 0, n = 0n, shift = 0n; at < b.length; at++) {
+      n |= BigInt(b[at] & 127) << shift;
+      shift += 7n;
+      if (b[at] >= 128) continue;
+      numbers.push(Number(n));
+      [n, shift] = [0n, 0n];
+    }
+    return numbers;
+  };
+  fields(gunzipSync(bytes), (field, value) => {
+    if (field === 1) fields(value, (f, n) => f === 1 && types.push(n));
+    if (field === 2) fields(value, (f, v) => f === 2 && packed(v).forEach((n, i) => (sums[i] = (sums[i] ?? 0) + n)));
+    if (field === 6) strings.push(new TextDecoder().decode(value));
+  });
+  return Object.fromEntries(types.map((t, i) => [strings[t], sums[i] ?? 0]));
+}
+const seen = new Set(); // metrics of pprof's sums
+async function compareExports(what, { answers }, keys, { json }) {
+  if (!json) return;
+  const { metric, total } = json;
+  const text = new TextDecoder().decode(await answers.exported("folded", keys));
+  same(`${what}: folded stacks add up to the total`, total, text.split("\n").reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0));
+  if (keys.transform) return;
+  const sums = pprofSums(new Uint8Array(await answers.exported("pprof", keys)));
+  if (metric.name in sums) seen.add(metric.name);
+  if (metric.name in sums) same(`${what}: pprof adds up to the total`, total, sums[metric.name]);
+}
+
 const questions = { asked: 0, answered: 0 };
+async function compareTrace(trace, about, n) {
+  const page = `${trace}.html`;
+  try {
+    execFileSync(weir, ["report", "--html", page, trace], { stdio: "ignore" });
+  } catch (e) {
+    if (e.status !== 3) throw e; // something was lost, and the page says it
+  }
+  const file = await openFile(page);
+  const { child, url } = await startView(trace);
+  const server = await openServer(url);
+  for (let k = 0; k < n; k++) {
+    const keys = k > 1 ? randomKeys(about) : k ? { metric: "samples" } : {};
+    const kinds = k ? ["flat", "tree", "arcs"] : ["flat", "tree", "arcs", "threads", "modules", "hooks", "probes", "loss"];
+    const truth = Object.fromEntries(kinds.map((kind) => [kind, report(kind, trace, keys)]));
+    questions.asked += 2;
+    if (truth.flat.json?.rows.length > 1) questions.answered += 2;
+    await comparePage(`file, ${trace} ${JSON.stringify(keys)}`, file, keys, truth);
+    await comparePage(`server, ${trace} ${JSON.stringify(keys)}`, server, keys, truth);
+    await compareExports(`export, ${trace} ${JSON.stringify(keys)}`, server, keys, truth.flat);
+  }
+  child.removeAllListeners("exit");
+  child.kill("SIGINT");
+}
+
 for (let i = 0; i < 6; i++) {
   const isEvents = i % 3 !== 2;
   const [text, trace] = [`random${i}.txt`, `random${i}.weir`];
   writeFileSync(text, `${isEvents ? eventTrace() : sampleTrace()}\n`);
   execFileSync(weir, ["import", isEvents ? "events" : "samples", text, "-o", trace], { stdio: ["ignore", "ignore", "inherit"] });
-  execFileSync(weir, ["report", "--html", `random${i}.html`, trace]);
-  const file = await openFile(`random${i}.html`);
-  const { child, url } = await startView(trace);
-  const server = await openServer(url);
-  for (let k = 0; k < 12; k++) {
-    const keys = k ? randomKeys(isEvents) : {};
-    const truth = Object.fromEntries(["flat", "tree", "arcs"].map((kind) => [kind, report(kind, trace, keys)]));
-    questions.asked += 2;
-    if (truth.flat.json?.rows.length > 1) questions.answered += 2;
-    await comparePage(`file, ${trace} ${JSON.stringify(keys)}`, file, keys, truth);
-    await comparePage(`server, ${trace} ${JSON.stringify(keys)}`, server, keys, truth);
-  }
-  child.removeAllListeners("exit");
-  child.kill("SIGINT");
+  const metrics = isEvents ? ["time", "calls", "samples", "bytes", "none"] : ["samples", "none"];
+  await compareTrace(trace, { names, metrics, threads: ["1", "2", "3"], regexes: ["^[ab]$", "l", "o{2}", "x;y|b"], images: [], span: isEvents ? 400 : 0 }, 12);
+}
+// Recorded ones: what may be asked is what they say of themselves. Damage in a stretch of time is a loss of the whole
+// file, but not of every window.
+for (const trace of process.argv.slice(3)) {
+  const flat = report("flat", trace, {}).json;
+  const threads = report("threads", trace, {}).json;
+  const rows = flat.rows.filter((r) => r.kind !== "thread");
+  const images = [...new Set(rows.map((r) => r.image).filter((i) => i && !i.includes(";")))];
+  const metrics = [flat.metric.name, "cpu", "wall", "samples", "calls", "instructions", "page-faults", "none"];
+  const about = { names: rows.map((r) => r.name), metrics, threads: threads.rows.map((t) => String(t.tid)).concat("0"), regexes: ["^_", "l", "main|start"], images, span: trace.startsWith("hurt") ? 0 : 300e6 };
+  await compareTrace(trace, about, 7);
 }
 console.log(`# seed ${process.argv[2]}: ${questions.asked} selections, ${questions.answered} with functions, ${refused} refused by both, ${compared} answers compared`);
+console.log(`# pprof was compared in ${[...seen].join(", ")}`);
 for (const w of wrong.slice(0, 20)) console.log(`not ok ${w}`);
 if (!wrong.length) console.log("ok the page's figures are those of weir report --json, in a file and behind the server");
 console.log(`${questions.answered >= 60 && compared >= 300 ? "ok" : "not ok"} at least 300 answers with functions were compared: ${compared}`);
