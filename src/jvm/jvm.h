@@ -29,6 +29,8 @@ struct jvm;
 int jvm_open(struct jvm **to, pid_t pid, const char *path, uint64_t bias, struct err *err);
 void jvm_free(struct jvm *jvm);
 bool jvm_is_ready(const struct jvm *jvm);
+/* Why it is not ready; NULL when it is. */
+const char *jvm_hindrance(const struct jvm *jvm);
 
 /* What was read before is compared with the JVM's memory again at its first use from here on. */
 void jvm_begin_batch(struct jvm *jvm);
@@ -60,6 +62,7 @@ struct jvm_place {
 	uint32_t code;
 	uint32_t at; /* bytecode index (interpreted); offset of the address in the code */
 };
+#define JVM_BYTECODE_UNKNOWN UINT32_MAX
 
 enum jvm_step {
 	JVM_STEP_DONE,	/* `regs` are the caller's: rip, rsp, rbp */

@@ -2,6 +2,7 @@
 #include "process/proc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -431,4 +432,42 @@ bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes)
 	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)addr, bytes};
 
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+/* What one system call takes. */
+#define PARTS_MAX 512
+
+/* How many parts from the first on are whole; the kernel copies up to the first that is not there. */
+static size_t read_some_parts(pid_t pid, struct proc_part *parts, size_t n, ssize_t *copied)
+{
+	struct iovec local[PARTS_MAX], remote[PARTS_MAX];
+	size_t whole = 0;
+	ssize_t left;
+
+	for (size_t i = 0; i < n; i++) {
+		local[i] = (struct iovec){parts[i].to, parts[i].bytes};
+		remote[i] = (struct iovec){(void *)(uintptr_t)parts[i].addr, parts[i].bytes};
+	}
+	*copied = left = process_vm_readv(pid, local, n, remote, n, 0);
+	while (whole < n && left >= (ssize_t)parts[whole].bytes)
+		left -= (ssize_t)parts[whole++].bytes;
+	return whole;
+}
+
+bool proc_read_parts(pid_t pid, struct proc_part *parts, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		size_t some = n - i < PARTS_MAX ? n - i : PARTS_MAX;
+		ssize_t copied;
+		size_t whole = read_some_parts(pid, parts + i, some, &copied);
+
+		if (copied < 0 && errno != EFAULT)
+			return false;
+		for (size_t k = 0; k < whole; k++)
+			parts[i + k].is_read = true;
+		i += whole;
+		if (whole < some)
+			parts[i++].is_read = false;
+	}
+	return true;
 }

@@ -82,5 +82,14 @@ int proc_setting(const char *name, int otherwise);
 
 /* Copies memory of the process: all of it, or false. */
 bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes);
+struct proc_part {
+	uint64_t addr;
+	void *to;
+	size_t bytes;
+	bool is_read; /* the result: all of it was */
+};
+/* The same of many parts, with few system calls. False when the process is gone or may not be read;
+ * a part that is not there does not keep the others from being read. */
+bool proc_read_parts(pid_t pid, struct proc_part *parts, size_t n);
 
 #endif

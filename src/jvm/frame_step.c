@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a frame of generated code to its caller. Compiled methods have frames of a fixed size and the
+ * interpreter's are at rbp; before the frame is there, after it was left, and in stubs and adapters,
+ * the code itself tells (exit_rule.h). What comes out must be an address in known code, or the next
+ * way is tried.
+ *
+ * An interpreter's frame, in words from rbp on:
+ *	+1 return address	-2 last sp	-5 profile	-8 bytecode pointer
+ *	 0 caller's rbp		-3 Method	-6 cache
+ *	-1 caller's sp		-4 mirror	-7 locals
+ */
+#include <string.h>
+
+#include "jvm/exit_rule.h"
+#include "jvm/jvm_internal.h"
+
+#define RBX	  3
+#define RDX	  2
+#define RSP	  4
+#define RBP	  5
+#define NONE	  UINT32_MAX
+#define WORD	  8
+#define METHOD_AT (-3 * WORD)
+#define BCP_AT	  (-8 * WORD)
+
+#define STUB_INSNS_MAX	    400
+#define METHOD_INSNS_MAX    24
+#define METHOD_BYTES	    256	       /* of a method's code from the innermost pc on */
+#define SENDER_DISTANCE_MAX (1u << 20) /* what an adapter or locals may add to a frame */
+
+/* DWARF numbers of the registers by their numbers in encodings. */
+static const uint8_t dwarf_numbers[16] = {CPU_REG_RAX, CPU_REG_RCX, CPU_REG_RDX, CPU_REG_RBX,
+	CPU_REG_RSP, CPU_REG_RBP, CPU_REG_RSI, CPU_REG_RDI, CPU_REG_R8, CPU_REG_R9, CPU_REG_R10,
+	CPU_REG_R11, CPU_REG_R12, CPU_REG_R13, CPU_REG_R14, CPU_REG_R15};
+/* Those that native callers rely on. */
+static const uint8_t callee_saved[] = {3, 12, 13, 14, 15};
+
+struct step {
+	struct jvm *jvm;
+	struct cpu_regs *regs;
+	const struct jvm_stack *stack;
+	struct jvm_place *place;
+	const char **why;
+	struct code *code;
+	uint64_t pc;
+	bool is_caller;
+	bool is_short; /* the stack could not be read somewhere */
+};
+
+static uint64_t reg(const struct step *s, enum cpu_reg r)
+{
+	return s->regs->r[r];
+}
+
+static bool has_reg(const struct step *s, enum cpu_reg r)
+{
+	return s->regs->known >> r & 1;
+}
+
+static bool read_word(struct step *s, uint64_t addr, uint64_t *to)
+{
+	if (s->stack->read(s->stack->ctx, addr, to, WORD))
+		return true;
+	s->is_short = true;
+	return false;
+}
+
+/* The caller's registers, as far as they were found. */
+struct caller {
+	uint64_t rip, rsp, rbp;
+	uint64_t saved[5];
+	uint8_t has_saved; /* bit i: saved[i] is known */
+};
+
+static enum jvm_step finish(struct step *s, const struct caller *caller)
+{
+	struct cpu_regs *r = s->regs;
+
+	r->r[CPU_REG_RIP] = caller->rip;
+	r->r[CPU_REG_RSP] = caller->rsp;
+	r->r[CPU_REG_RBP] = caller->rbp;
+	r->known = 1u << CPU_REG_RIP | 1u << CPU_REG_RSP | 1u << CPU_REG_RBP;
+	for (size_t i = 0; i < sizeof(callee_saved); i++)
+		if (caller->has_saved >> i & 1) {
+			r->r[dwarf_numbers[callee_saved[i]]] = caller->saved[i];
+			r->known |= 1u << dwarf_numbers[callee_saved[i]];
+		}
+	return JVM_STEP_DONE;
+}
+
+static enum jvm_step lost(struct step *s, const char *why)
+{
+	*s->why = why;
+	return s->is_short ? JVM_STEP_SHORT : JVM_STEP_LOST;
+}
+
+/* --- what the code tells --- */
+
+static bool eval(struct step *s, struct exit_value value, uint64_t *to)
+{
+	enum cpu_reg r;
+
+	if (value.kind == EXIT_UNKNOWN || value.reg >= 16)
+		return false;
+	r = dwarf_numbers[value.reg];
+	if (!has_reg(s, r))
+		return false;
+	*to = reg(s, r) + (uint64_t)value.disp;
+	return value.kind == EXIT_REGISTER || read_word(s, *to, to);
+}
+
+/* Whether it can be where generated code was called from: known code, or (`native`) anything that is no
+ * such code. */
+static bool is_return_address(struct step *s, uint64_t pc, bool native)
+{
+	struct code *c;
+
+	if (!jvm_has_code(s->jvm, pc))
+		return native && pc >= 4096 && pc < (uint64_t)1 << 47;
+	c = code_find(s->jvm, pc);
+	return c && pc > c->code_begin && pc < c->code_end;
+}
+
+/* Return address, stack pointer and rbp from these; the caller's frame is above. */
+static bool try_caller(struct step *s, const struct exit_rule *rule, struct exit_value ret,
+	struct exit_value sp, bool native, struct caller *caller)
+{
+	struct caller c = {0};
+
+	if (!eval(s, ret, &c.rip) || !is_return_address(s, c.rip, native) || !eval(s, sp, &c.rsp) ||
+		c.rsp < reg(s, CPU_REG_RSP) || c.rsp & 7 || !eval(s, rule->regs[RBP], &c.rbp))
+		return false;
+	for (size_t i = 0; i < sizeof(callee_saved); i++)
+		if (eval(s, rule->regs[callee_saved[i]], &c.saved[i]))
+			c.has_saved |= (uint8_t)(1u << i);
+	*caller = c;
+	return true;
+}
+
+static const struct exit_rule *stub_rule(struct step *s)
+{
+	uint64_t key = (uint64_t)s->code->number << 32 | (s->pc - s->code->start);
+	struct exit_rules *rules = &s->jvm->exit_rules;
+	bool is_new;
+	uint64_t *slot;
+
+	if (rules->n >= EXIT_RULES_MAX) {
+		map_reset(&rules->by_place);
+		rules->n = 0;
+	}
+	slot = map_ensure(&rules->by_place, key, &is_new);
+	if (is_new) {
+		struct exit_rule rule;
+		struct exit_code code = {code_bytes(s->jvm, s->code), s->code->code_begin,
+			s->code->code_begin, s->code->code_end};
+
+		*slot = NONE;
+		if (exit_rule_find(&rule, &code, s->pc, STUB_INSNS_MAX)) {
+			*slot = (uint32_t)rules->n;
+			vec_push(rules, rule);
+		}
+	}
+	return *slot == NONE ? NULL : &rules->v[*slot];
+}
+
+/* --- the interpreter --- */
+
+static enum codelet_state state_in_codelet(struct step *s, const struct codelet *codelet)
+{
+	struct span code = code_bytes(s->jvm, s->code);
+	uint64_t begin = codelet->start + s->jvm->layout.codelet_bytes;
+	bool is_new;
+	uint64_t *state;
+
+	if (s->pc <= begin || begin < s->code->code_begin)
+		return CODELET_BUILT;
+	state = map_ensure(&s->jvm->codelet_states, s->pc, &is_new);
+	if (is_new)
+		*state = codelet_state_at_end(
+			span_sub(code, begin - s->code->code_begin, s->pc - begin), begin,
+			codelet->is_entry);
+	return (enum codelet_state) * state;
+}
+
+static void set_method_place(struct step *s, const struct method *m, int32_t bci)
+{
+	s->place->kind = method_is_native(m) ? JVM_PLACE_NATIVE : JVM_PLACE_INTERPRETED;
+	s->place->code = method_number(m);
+	s->place->at = bci < 0 ? JVM_BYTECODE_UNKNOWN : (uint32_t)bci;
+	if (method_is_native(m))
+		s->place->at = 0;
+}
+
+/* Words of the frame may not have been pushed yet when it is the innermost. */
+static bool is_pushed(const struct step *s, uint64_t addr)
+{
+	return s->is_caller || addr >= reg(s, CPU_REG_RSP);
+}
+
+static void find_interpreted_method(struct step *s, uint64_t fp)
+{
+	const struct method *m = NULL;
+	uint64_t addr, bcp;
+	int32_t bci = -1;
+
+	if (is_pushed(s, fp + METHOD_AT)) {
+		if (read_word(s, fp + METHOD_AT, &addr))
+			m = method_find(s->jvm, addr);
+	} else if (has_reg(s, CPU_REG_RBX)) {
+		m = method_find(s->jvm, reg(s, CPU_REG_RBX));
+	}
+	if (!m)
+		return;
+	/* The live one is in r13; it is saved to the frame before calls of Java and of most of the JVM. */
+	if (has_reg(s, CPU_REG_R13))
+		bci = method_bytecode_index(m, reg(s, CPU_REG_R13));
+	if (bci < 0 && is_pushed(s, fp + BCP_AT) && read_word(s, fp + BCP_AT, &bcp))
+		bci = method_bytecode_index(m, bcp);
+	if (bci < 0 && !is_pushed(s, fp + BCP_AT))
+		bci = 0;
+	set_method_place(s, m, bci);
+}
+
+static enum jvm_step step_built(struct step *s)
+{
+	uint64_t fp = reg(s, CPU_REG_RBP), sender = 0;
+	struct caller c = {0};
+
+	if (fp & 7 || fp < reg(s, CPU_REG_RSP) - WORD)
+		return lost(s, "the interpreter's frame is not where it should be");
+	if (!read_word(s, fp, &c.rbp) || !read_word(s, fp + WORD, &c.rip))
+		return lost(s, "the stack ends in an interpreter's frame");
+	find_interpreted_method(s, fp);
+	if (!is_return_address(s, c.rip, false))
+		return lost(s, "the interpreter's frame has no return address");
+	c.rsp = fp + 2 * WORD;
+	if (is_pushed(s, fp - WORD) && read_word(s, fp - WORD, &sender) && sender >= c.rsp &&
+		sender - c.rsp <= SENDER_DISTANCE_MAX && !(sender & 7))
+		c.rsp = sender;
+	else if (!is_pushed(s, fp - WORD) && has_reg(s, CPU_REG_R13) &&
+		 reg(s, CPU_REG_R13) - c.rsp <= SENDER_DISTANCE_MAX)
+		c.rsp = reg(s, CPU_REG_R13);
+	return finish(s, &c);
+}
+
+/* The entry of a method before its frame. */
+static enum jvm_step step_before(struct step *s)
+{
+	const struct exit_rule *rule = stub_rule(s);
+	const struct method *m = NULL;
+	struct caller c;
+
+	if (has_reg(s, CPU_REG_RBX))
+		m = method_find(s->jvm, reg(s, CPU_REG_RBX));
+	if (m)
+		set_method_place(s, m, 0);
+	if (!rule)
+		return lost(s, "the interpreter's entry is not understood");
+	if (rule->how == EXIT_BY_FRAME && try_caller(s, rule, rule->ret, rule->pushed, false, &c))
+		return finish(s, &c);
+	if (rule->how == EXIT_BY_JUMP && rule->target.kind != EXIT_UNKNOWN &&
+		try_caller(s, rule, rule->target, rule->regs[RSP], false, &c))
+		return finish(s, &c);
+	if (try_caller(s, rule, rule->ret, rule->sp, false, &c))
+		return finish(s, &c);
+	return lost(s, "the interpreter's entry has no return address");
+}
+
+/* Behind the frame: the return address is in a register, or about to be taken from the stack. */
+static enum jvm_step step_gone(struct step *s)
+{
+	const struct exit_rule *rule = stub_rule(s);
+	struct caller c;
+
+	if (!rule)
+		return lost(s, "the interpreter's exit is not understood");
+	if (rule->how == EXIT_BY_JUMP &&
+		(try_caller(s, rule, rule->target, rule->regs[RSP], false, &c) ||
+			try_caller(s, rule, rule->regs[RDX], rule->regs[RSP], false, &c)))
+		return finish(s, &c);
+	if (try_caller(s, rule, rule->ret, rule->sp, false, &c))
+		return finish(s, &c);
+	return lost(s, "the interpreter's exit has no return address");
+}
+
+static enum jvm_step step_interpreter(struct step *s)
+{
+	const struct codelet *codelet = codelet_find(s->jvm, s->pc - s->is_caller);
+
+	switch (codelet ? state_in_codelet(s, codelet) : CODELET_BUILT) {
+	case CODELET_BEFORE:
+		return step_before(s);
+	case CODELET_GONE:
+		return step_gone(s);
+	default:
+		return step_built(s);
+	}
+}
+
+/* --- compiled methods, and stubs with a frame --- */
+
+static enum jvm_step step_by_size(struct step *s)
+{
+	uint64_t sp = reg(s, CPU_REG_RSP);
+	struct caller c = {.rsp = sp + (uint64_t)s->code->frame_bytes};
+
+	if (!read_word(s, c.rsp - WORD, &c.rip) || !read_word(s, c.rsp - 2 * WORD, &c.rbp))
+		return lost(s, "the stack ends in a compiled frame");
+	if (!is_return_address(s, c.rip, false))
+		return lost(s, "a compiled frame has no return address");
+	return finish(s, &c);
+}
+
+/* Whether what was followed took the frame away. */
+static bool took_frame(const struct exit_rule *rule)
+{
+	return (rule->sp.kind == EXIT_REGISTER && rule->sp.reg == RSP && rule->sp.disp > WORD) ||
+	       rule->regs[RBP].kind == EXIT_MEMORY;
+}
+
+/* The innermost frame of a method: it may be in the prologue or in the epilogue. */
+static enum jvm_step step_innermost_method(struct step *s)
+{
+	uint8_t bytes[METHOD_BYTES];
+	uint64_t left = s->code->code_end > s->pc ? s->code->code_end - s->pc : 0;
+	struct exit_code code = {{bytes, left < sizeof(bytes) ? left : sizeof(bytes)}, s->pc,
+		s->code->code_begin, s->code->code_end};
+	struct exit_rule rule;
+	struct caller c;
+
+	if (!vm_read(&s->jvm->memory, s->pc, bytes, code.bytes.n))
+		return step_by_size(s);
+	if (exit_rule_find_prologue(&rule, &code, s->pc, s->code->frame_bytes, METHOD_INSNS_MAX) &&
+		try_caller(s, &rule, rule.ret, rule.sp, false, &c))
+		return finish(s, &c);
+	if (exit_rule_find(&rule, &code, s->pc, METHOD_INSNS_MAX) &&
+		(rule.how == EXIT_BY_RETURN || took_frame(&rule) || !s->code->frame_bytes) &&
+		try_caller(s, &rule, rule.ret, rule.sp, false, &c))
+		return finish(s, &c);
+	return s->code->frame_bytes ? step_by_size(s)
+				    : lost(s, "compiled code without a frame is not understood");
+}
+
+/* A return address that was replaced so that the frame will be deoptimised: the true one is in the
+ * frame. */
+static uint64_t true_pc(struct step *s)
+{
+	uint64_t pc;
+
+	if (!s->is_caller || (s->pc != s->code->deopt[0] && s->pc != s->code->deopt[1]))
+		return s->pc;
+	if (!read_word(s, reg(s, CPU_REG_RSP) + (uint64_t)s->code->orig_pc_offset, &pc) ||
+		pc <= s->code->code_begin || pc >= s->code->code_end)
+		return s->pc;
+	return pc;
+}
+
+static enum jvm_step step_method(struct step *s)
+{
+	s->place->kind = s->code->kind == CODE_NATIVE ? JVM_PLACE_NATIVE : JVM_PLACE_COMPILED;
+	s->place->at = (uint32_t)(true_pc(s) - s->code->start);
+	return s->is_caller && s->code->frame_bytes ? step_by_size(s) : step_innermost_method(s);
+}
+
+/* --- stubs --- */
+
+/* The way from native code into Java: its frame is at rbp, its caller is native. */
+static enum jvm_step step_call_stub(struct step *s)
+{
+	const struct exit_rule *rule = stub_rule(s);
+	uint64_t fp = reg(s, CPU_REG_RBP);
+	struct caller c = {.rsp = fp + 2 * WORD};
+
+	if (!read_word(s, fp, &c.rbp) || !read_word(s, fp + WORD, &c.rip))
+		return lost(s, "the stack ends in the call stub");
+	if (!is_return_address(s, c.rip, true))
+		return lost(s, "the call stub has no return address");
+	for (size_t i = 0; rule && i < sizeof(callee_saved); i++)
+		if (rule->how == EXIT_BY_RETURN &&
+			eval(s, rule->regs[callee_saved[i]], &c.saved[i]))
+			c.has_saved |= (uint8_t)(1u << i);
+	return finish(s, &c);
+}
+
+static enum jvm_step step_stub(struct step *s)
+{
+	const struct exit_rule *rule;
+	struct caller c;
+
+	if (s->is_caller && s->pc == s->jvm->call_stub_return)
+		return step_call_stub(s);
+	if (s->is_caller && s->code->kind == CODE_FRAMED)
+		return step_by_size(s);
+	rule = stub_rule(s);
+	if (rule && try_caller(s, rule, rule->ret, rule->sp, true, &c))
+		return finish(s, &c);
+	if (s->code->kind == CODE_FRAMED)
+		return step_by_size(s);
+	return lost(s, rule ? "a stub of the JVM has no return address"
+			    : "a stub of the JVM is not understood");
+}
+
+enum jvm_step jvm_step(struct jvm *jvm, struct cpu_regs *regs, bool is_caller,
+	const struct jvm_stack *stack, struct jvm_place *place, const char **why)
+{
+	uint64_t pc = regs->r[CPU_REG_RIP];
+	struct step s = {jvm, regs, stack, place, why, code_find(jvm, pc), pc, is_caller, false};
+
+	*why = NULL;
+	*place = (struct jvm_place){JVM_PLACE_STUB, 0, 0};
+	if (!s.code)
+		return lost(&s, "no code is known there");
+	place->code = s.code->number;
+	place->at = (uint32_t)(pc - s.code->start);
+	switch (s.code->kind) {
+	case CODE_COMPILED:
+	case CODE_NATIVE:
+		return step_method(&s);
+	case CODE_INTERPRETER:
+		return step_interpreter(&s);
+	default:
+		return step_stub(&s);
+	}
+}
