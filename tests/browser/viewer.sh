@@ -84,6 +84,19 @@ features_by_file() { # NAME TRACE KIND
 together features_by_server merged merged.weir time -- features_by_server counted counted.weir counts -- \
 	features_by_file sampled sampled.weir time
 
+# Two programs with functions of the same names.
+for k in 1 3; do
+	printf '__attribute__((noinline)) static unsigned hot(unsigned n) { for (unsigned i = 0; i < 20000000u; i++) n += i ^ n; return n; }
+int main(void) { unsigned n = 1; for (int i = 0; i < %d; i++) n += hot(n); return n == 7; }' $k >twin$k.c
+	gcc -O1 -o twin$k twin$k.c
+done
+"$WEIR" record -q -o twins.weir -- sh -c './twin1; ./twin3'
+"$WEIR" report flat twins.weir --json >twins.json 2>/dev/null
+start_view twins twins.weir
+timeout 100 node "$ROOT/tests/browser/twins.mjs" twins "$url" twins.json || not_ok "twins: the test ends well: status $?"
+kill -INT $pid
+wait $pid
+
 # The picture of README.
 "$WEIR" record -q --functions 'Perl_pp_sort,Perl_pp_helem,Perl_pp_join' -o perl.weir -- \
 	perl -e '$h{$_ % 9973} .= join ",", sort map { $_ ^ 5 } 1..9 for 1..200000'

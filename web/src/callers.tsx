@@ -9,7 +9,7 @@ import { NoFunctions } from "./function_table";
 import { Bar, Empty, Sure } from "./parts";
 import { useRows } from "./rows";
 import { useSearch } from "./search";
-import { selection } from "./state";
+import { isSelected, selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
 const linePixels = 22;
@@ -17,6 +17,7 @@ const linePixels = 22;
 interface Line {
   key: string; // function, or its path of callers: "12/0/3"
   name: string;
+  image: string; // "" where it is not known, as of callers
   depth: number;
   cum: number;
   base: number | null;
@@ -28,7 +29,7 @@ function childLines(root: string, tree: Tree, opened: Set<string>): Line[] {
   const lines: Line[] = [];
   for (let i = 1; i < tree.n; ) {
     const key = `${root}/${i}`;
-    lines.push({ key, name: tree.names?.[tree.routine[i]!] ?? "", depth: tree.depth[i]!, cum: tree.cum[i]!, base: null, exact: (tree.flags[i]! & 2) === 0, canOpen: tree.end[i]! > i + 1 });
+    lines.push({ key, name: tree.names?.[tree.routine[i]!] ?? "", image: "", depth: tree.depth[i]!, cum: tree.cum[i]!, base: null, exact: (tree.flags[i]! & 2) === 0, canOpen: tree.end[i]! > i + 1 });
     i = opened.has(key) ? i + 1 : tree.end[i]!;
   }
   return lines;
@@ -49,7 +50,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
     return rows.flatMap((r): Line[] => {
       const key = String(numbers.get(`${r.name}\n${r.image ?? ""}`) ?? 0);
       const tree = opened.has(key) ? trees.value?.get(key) : undefined;
-      return [{ key, name: r.name, depth: 0, cum: r.cum ?? 0, base: r.base, exact: r.exact, canOpen: true }, ...(tree ? childLines(key, tree, opened) : [])];
+      return [{ key, name: r.name, image: r.image ?? "", depth: 0, cum: r.cum ?? NaN, base: r.base, exact: r.exact, canOpen: true }, ...(tree ? childLines(key, tree, opened) : [])];
     });
   }, [flat.value, trees.value, search.test, opened, numbers]);
   const { list, first, last, onScroll, show } = useRows(lines.length, linePixels);
@@ -75,7 +76,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
       End: () => go(lines.length - 1),
       ArrowRight: () => line?.canOpen && toggle(line.key, true),
       ArrowLeft: () => line && toggle(line.key, false),
-      Enter: () => line && change({ selected: line.name }),
+      Enter: () => line && change({ selected: line.name, image: line.image }),
     };
     const now = steps[e.key];
     if (!now) return;
@@ -88,7 +89,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
     <div class="bottom-up" role="tree" ref={list} tabIndex={0} aria-label={`${lines.length} functions and callers; arrow keys walk and open`} onScroll={onScroll} onKeyDown={onKeyDown}>
       <div class="lines" role="presentation" style={{ height: `${lines.length * linePixels}px` }}>
       {lines.slice(first, last).map((l, i) => (
-        <div key={l.key} role="treeitem" aria-level={l.depth + 1} aria-expanded={l.canOpen ? opened.has(l.key) : undefined} aria-selected={l.key === at} style={{ top: `${(first + i) * linePixels}px` }} class={l.key === at ? "line at" : l.name === state.selected ? "line selected" : "line"} onClick={() => setAt(l.key)} onDblClick={() => change({ selected: l.name })}>
+        <div key={l.key} role="treeitem" aria-level={l.depth + 1} aria-expanded={l.canOpen ? opened.has(l.key) : undefined} aria-selected={l.key === at} style={{ top: `${(first + i) * linePixels}px` }} class={l.key === at ? "line at" : isSelected(state, l.name, l.image || state.image) ? "line selected" : "line"} onClick={() => setAt(l.key)} onDblClick={() => change({ selected: l.name, image: l.image })}>
           <span class="share">
             <Bar part={l.cum} whole={meta.total} exact={l.exact} />
             {percent(l.cum, meta.total)}
@@ -103,7 +104,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
               <span class="open" />
             )}
             <Sure exact={l.exact} />{" "}
-            <button tabIndex={-1} class="plain" title={l.name} onClick={() => change({ selected: l.name })}>
+            <button tabIndex={-1} class="plain" title={l.name} onClick={() => change({ selected: l.name, image: l.image })}>
               {l.depth ? "← " : ""}
               {l.name}
             </button>
@@ -121,7 +122,7 @@ export function CallersPane({ meta }: { meta: Meta }) {
   const keys = selection(state);
   const key = JSON.stringify(keys);
   const names = useAnswer(key, (a) => a.names(keys));
-  const routine = names.value && !names.isOld && state.selected ? names.value.name.indexOf(state.selected) : -1;
+  const routine = names.value && !names.isOld ? names.value.name.findIndex((name, i) => isSelected(state, name, names.value!.image[i])) : -1;
   const tree = useAnswer(`${key}${routine}`, async (a) => (routine > 0 ? a.callers({ ...keys, routine }) : undefined));
 
   if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there are no callers. Choose another metric.</Empty>;

@@ -2,13 +2,13 @@
 // One function: its figures, who calls it and whom it calls, with the share that each is responsible for.
 import type { FlatRow, Meta } from "./answers";
 import { DetailDifference } from "./compared";
-import { count, human, percent } from "./format";
+import { count, human, percent, percentOf } from "./format";
 import { isCompared } from "./difference";
 import { Actions } from "./functions";
 import { HottestPath } from "./hottest";
 import { Rung } from "./lists";
 import { Bar, Empty, Sure } from "./parts";
-import { selection } from "./state";
+import { isSelected, selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 import { lossSentences } from "./strip";
 
@@ -57,7 +57,7 @@ function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
       <ul class="arcs">
         {rows.map((r) => ofArc(r, whole, sampledWhole, exact)).map(({ r, cum, of, isExact }) => (
           <li key={`${r.name}${r.recursive}`}>
-            <button onClick={() => change({ selected: r.name })} title={r.image ?? ""}>
+            <button onClick={() => change({ selected: r.name, image: r.image ?? "" })} title={r.image ?? ""}>
               <Sure exact={isExact} />
               <span class="calls">{r.calls === null ? "" : `${count(r.calls)} ×`}</span>
               <span class="share">{several && cum !== null && !r.recursive ? percent(cum, of) : ""}</span>
@@ -120,6 +120,22 @@ function Notes({ meta, self }: { meta: Meta; self: FlatRow }) {
   );
 }
 
+// Functions of the same name in other images: these figures are not theirs.
+function Others({ selves, self }: { selves: FlatRow[]; self: FlatRow }) {
+  const others = selves.filter((r) => r !== self);
+  if (!others.length) return null;
+  return (
+    <p class="image">
+      {count(others.length)} more of this name:{" "}
+      {others.map((r) => (
+        <button class="link" key={r.image} onClick={() => change({ selected: r.name, image: r.image ?? "" })}>
+          {r.image ?? "no image"}
+        </button>
+      ))}
+    </p>
+  );
+}
+
 export function DetailPane({ meta }: { meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
@@ -131,7 +147,7 @@ export function DetailPane({ meta }: { meta: Meta }) {
       meta.has.tree ? a.report<Stanza>("arcs", { ...keys, filter }) : undefined,
       a.report<FlatRow>("flat", { ...keys, filter }),
     ]);
-    return { stanza: arcs?.rows.find((r) => r.name === name), self: flat.rows.find((r) => r.name === name) };
+    return { stanzas: arcs?.rows ?? [], selves: flat.rows };
   });
   if (!name)
     return (
@@ -141,7 +157,9 @@ export function DetailPane({ meta }: { meta: Meta }) {
       </>
     );
   if (answer.error) return <Empty>{answer.error}</Empty>;
-  const { self, stanza } = answer.value ?? {};
+  const selves = (answer.value?.selves ?? []).filter((r) => r.name === name);
+  const self = selves.find((r) => isSelected(state, r.name, r.image));
+  const stanza = answer.value?.stanzas.find((r) => r.name === name && r.image === self?.image);
   if (!self)
     return (
       <section class="detail" aria-label={`Detail of ${name}`}>
@@ -154,17 +172,18 @@ export function DetailPane({ meta }: { meta: Meta }) {
     <section class="detail" aria-label={`Detail of ${name}`}>
       <h2>{name}</h2>
       <p class="image">{self.image}</p>
+      <Others selves={selves} self={self} />
       <Actions name={name} />
       <DetailDifference name={name} image={self.image} meta={meta} />
       <Notes meta={meta} self={self} />
       <dl>
         <dt>Self</dt>
         <dd>
-          <Sure exact={self.exact} /> {percent(self.base ?? 0, meta.total)} · {human(self.base, meta.unit)}
+          <Sure exact={self.exact} /> {percentOf(self.base, meta.total)} · {human(self.base, meta.unit)}
         </dd>
         <dt title="self+descendants: with all that it calls">Self+desc.</dt>
         <dd>
-          {self.cum === null ? "." : percent(self.cum, meta.total)} · {human(self.cum, meta.unit)}
+          {percentOf(self.cum, meta.total)} · {human(self.cum, meta.unit)}
           {self.cum2 !== null && self.cum2 !== self.cum ? ` (${human(self.cum2, meta.unit)} with recursion)` : ""}
         </dd>
         {self.elapsed !== null && self.elapsed !== self.cum && (

@@ -8,7 +8,7 @@ import { describeBox, isCompared } from "./difference";
 import { count, human, percent } from "./format";
 import { hottestPath } from "./hottest";
 import { change, hover, useAnswer, useAppState } from "./store";
-import { selection } from "./state";
+import { isSelected, selection } from "./state";
 import { Empty, matcher } from "./parts";
 import { useSearch } from "./search";
 
@@ -52,7 +52,7 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | undefined>(undefined);
   const nameOf = tree.names ?? names.name;
   const matches = matcher(useSearch().test, nameOf);
-  const selected = state.selected ? nameOf.indexOf(state.selected) : -1;
+  const selected = nameOf.findIndex((name, i) => isSelected(state, name, tree.names ? state.image : names.image[i]));
 
   useEffect(() => {
     setView({ from: 0, to: all, top: 0 });
@@ -87,7 +87,7 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
     setCurrent(i);
     if (i < 0) return;
     hover(describe(tree, names, meta, i));
-    change({ selected: nameOf[tree.routine[i]!]! });
+    change({ selected: nameOf[tree.routine[i]!]!, ...(tree.names ? {} : { image: names.image[tree.routine[i]!] ?? "" }) });
   };
 
   const onKeyDown = (e: KeyboardEvent): void => {

@@ -43,6 +43,11 @@ export function percent(part: number, whole: number): string {
   return whole > 0 && !Number.isNaN(part) ? `${((100 * part) / whole).toFixed(2)} %` : ".";
 }
 
+// What was not measured is no 0.
+export function percentOf(part: number | null | undefined, whole: number): string {
+  return part === null || part === undefined ? "." : percent(part, whole);
+}
+
 // The middle of a name that is too long says least.
 export function shorten(name: string, chars: number): string {
   if (name.length <= chars || chars < 3) return name;

@@ -5,7 +5,7 @@ import { Divider } from "./divider";
 import { Empty, Sure } from "./parts";
 import { useRows } from "./rows";
 import { useSearch } from "./search";
-import { widthsOf } from "./state";
+import { isSelected, widthsOf } from "./state";
 import { change, useAppState } from "./store";
 
 const rowPixels = 24;
@@ -48,7 +48,7 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
   const state = useAppState();
   const nameWidth = widthsOf(state)[2];
   const { list, first, last, onScroll, show } = useRows(rows.length, rowPixels);
-  const at = rows.findIndex((r) => r.name === state.selected);
+  const at = rows.findIndex((r) => isSelected(state, r.name, r.image));
 
   const onKeyDown = (e: KeyboardEvent): void => {
     if (e.key === "Enter" && state.selected) {
@@ -60,7 +60,7 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
     if (!step || !rows.length) return;
     e.preventDefault();
     const to = Math.max(0, Math.min(rows.length - 1, at + step));
-    change({ selected: rows[to]!.name });
+    change({ selected: rows[to]!.name, image: rows[to]!.image ?? "" });
     show(to);
   };
   return (
@@ -83,11 +83,11 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
             <div
               key={`${row.name}\n${row.image}`}
               role="row"
-              aria-selected={row.name === state.selected}
-              class={row.name === state.selected ? "row selected" : "row"}
+              aria-selected={isSelected(state, row.name, row.image)}
+              class={isSelected(state, row.name, row.image) ? "row selected" : "row"}
               style={{ top: `${(first + i) * rowPixels}px` }}
-              onClick={() => change({ selected: row.name })}
-              onDblClick={() => change({ selected: row.name, pane: "graph" })}
+              onClick={() => change({ selected: row.name, image: row.image ?? "" })}
+              onDblClick={() => change({ selected: row.name, image: row.image ?? "", pane: "graph" })}
             >
               <span role="gridcell">
                 <Sure exact={isExact(row)} />

@@ -9,7 +9,7 @@ import { count, human, percent } from "./format";
 import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
-import { selection } from "./state";
+import { isSelected, selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
 
 interface Asked {
@@ -229,7 +229,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   }, [selectionKey, asked.filter]);
   if (answer.value && !answer.isOld) last.current = answer.value;
   const shown = answer.value && withPlaces(answer.value, moved);
-  const box = shown?.boxes.find((b) => b.name === state.selected);
+  const box = shown?.boxes.find((b) => isSelected(state, b.name, b.image));
 
   useEffect(() => {
     if (!answer.value || answer.isOld || !isSized || centred.current === `${selectionKey}${asked.root}`) return;
@@ -241,7 +241,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
     const { width, height } = size.current;
     const [x, y] = [(box.x + box.w / 2 - view.x) * view.zoom, (box.y + box.h / 2 - view.y) * view.zoom];
     if (x < 0 || y < 0 || x > width || y > height) setView({ ...view, x: box.x + box.w / 2 - width / 2 / view.zoom, y: box.y + box.h / 2 - height / 2 / view.zoom });
-  }, [state.selected, answer.value]);
+  }, [state.selected, state.image, answer.value]);
 
   if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there is no call graph. Choose another metric.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
@@ -260,7 +260,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
     return arcs[0] && shown.boxes[direction === "out" ? arcs[0].to : arcs[0].from];
   };
   const onKeyDown = (e: KeyboardEvent): void => {
-    const go = (b: GraphBox | undefined): void => void (b && change({ selected: b.name }));
+    const go = (b: GraphBox | undefined): void => void (b && change({ selected: b.name, image: b.image ?? "" }));
     const steps: Record<string, () => void> = {
       ArrowRight: () => go(neighbour("out")),
       ArrowLeft: () => go(neighbour("in")),
@@ -409,6 +409,6 @@ export function GraphPane({ meta }: { meta: Meta }) {
     if (!b) return;
     const onArrow = b.state !== "leaf" && x > (b.x + b.w - 18 - view.x) * view.zoom;
     if (onArrow) set(step(asked, b, b.state === "open" ? -1 : 1));
-    change({ selected: b.name });
+    change({ selected: b.name, image: b.image ?? "" });
   }
 }

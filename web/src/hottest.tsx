@@ -74,7 +74,7 @@ export function HottestPath({ meta }: { meta: Meta }) {
           return (
             <li key={box}>
               {i === 0 && hidden > 0 && <p class="empty">{hidden} outer functions, then</p>}
-              <button onClick={() => change({ selected: name })} title={names.image[tree.routine[box]!]}>
+              <button onClick={() => change({ selected: name, image: names.image[tree.routine[box]!] ?? "" })} title={names.image[tree.routine[box]!]}>
                 <Sure exact={isExact} />
                 <span class="share">{percent(tree.cum[box]!, meta.total)}</span>
                 <Bar part={tree.cum[box]!} whole={meta.total} exact={isExact} />

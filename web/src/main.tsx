@@ -89,10 +89,9 @@ function Found() {
 
 // The next function that the search means, by what it used itself.
 function nextMatch(by: 1 | -1): void {
-  const names = [...document.querySelectorAll<HTMLElement>(".functions .rows .row .name")].map((e) => e.textContent ?? "");
-  const at = names.indexOf(current().selected);
-  const next = names[at < 0 ? 0 : (at + by + names.length) % names.length];
-  if (next) change({ selected: next });
+  const rows = [...document.querySelectorAll<HTMLElement>(".functions .rows .row")];
+  const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+  rows[at < 0 ? 0 : (at + by + rows.length) % rows.length]?.click();
 }
 
 function Transforms() {

@@ -3,7 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { FlatRow, Meta } from "./answers";
 import { canvasOf } from "./canvas";
-import { human, percent } from "./format";
+import { human, percent, percentOf } from "./format";
 import { selection } from "./state";
 import { answers, current } from "./store";
 
@@ -62,7 +62,7 @@ async function copyFunctions(meta: Meta): Promise<string> {
   const report = await (await answers).report<FlatRow>("flat", { ...selection(current()), sort: "base" });
   const lines = report.rows
     .filter((r) => r.kind !== "thread")
-    .map((r) => [percent(r.base ?? 0, meta.total), human(r.base, meta.unit), percent(r.cum ?? 0, meta.total), human(r.cum, meta.unit), r.calls ?? ".", r.name, r.image ?? "."].join("\t"));
+    .map((r) => [percentOf(r.base, meta.total), human(r.base, meta.unit), percentOf(r.cum, meta.total), human(r.cum, meta.unit), r.calls ?? ".", r.name, r.image ?? "."].join("\t"));
   await copyText(["Self %\tSelf\tSelf+desc. %\tSelf+desc.\tCalls\tFunction\tImage", ...lines].join("\n"));
   return `${lines.length} functions are copied.`;
 }

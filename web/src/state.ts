@@ -11,6 +11,7 @@ export interface State {
   to: string;
   transforms: string[];
   selected: string; // name of a function, or ""
+  image: string; // which of those that have this name; "": the first one
   search: string;
   graph: string; // what the call graph was asked for, as its keys
   order: string; // of siblings
@@ -28,6 +29,7 @@ const none: State = {
   to: "",
   transforms: [],
   selected: "",
+  image: "",
   search: "",
   graph: "",
   order: "",
@@ -48,6 +50,7 @@ export function readState(hash: string): State {
     to: text("to"),
     transforms: splitTransforms(keys.get("transforms") ?? ""),
     selected: text("selected"),
+    image: text("image"),
     search: text("search"),
     graph: text("graph"),
     order: text("order"),
@@ -78,6 +81,11 @@ export function selection(state: State): Keys {
     transform: state.transforms.join(";"),
     trace: state.show === "before" ? 1 : undefined, // without a number it is the newest
   };
+}
+
+// Several images may have a function of one name: `main`, `_start`, `init`.
+export function isSelected(state: State, name: string | undefined, image: string | null | undefined): boolean {
+  return state.selected !== "" && name === state.selected && (!state.image || (image ?? "") === state.image);
 }
 
 // As weir splits them: a ';' in an expression between slashes is not between two transforms.

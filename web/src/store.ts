@@ -23,7 +23,9 @@ export function current(): State {
 
 // A step that back undoes; `silently`: it replaces the last one (typing, dragging).
 export function change(some: Partial<State>, silently = false): void {
-  const hash = writeState({ ...state, ...some });
+  // Another function is in an image of its own; who knows which one says it.
+  const image = some.image ?? (some.selected !== undefined && some.selected !== state.selected ? "" : state.image);
+  const hash = writeState({ ...state, ...some, image });
   if (hash === writeState(state)) return;
   if (silently) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
