@@ -18,6 +18,7 @@ P
 "$WEIR" import events events.txt -o big.weir >/dev/null 2>&1 || not_ok "the events are imported"
 
 start_view() { # ARGUMENTS...: $pid, $url
+	rm -f view.out # of the one before
 	"$WEIR" view "$@" >view.out 2>view.err &
 	pid=$!
 	for _ in $(seq 100); do
