@@ -30,6 +30,7 @@ struct walker {
 	uint32_t wait_metric;  /* samples of it are waits; 0: there are none */
 	uint64_t out_since; /* the thread has been off the CPU since then, plus 1; 0: it has not */
 	bool is_preempted, is_over;
+	bool is_part;	/* records behind the window are not looked at */
 	uint64_t *told; /* by thread: until when its steps are told */
 	uint32_t last_mark
 		[STEP_N_MARKS]; /* by kind: index of its last one in steps + 1; 0: the run */
@@ -44,7 +45,7 @@ static uint64_t column_ns(const struct timeline *t)
 
 static uint32_t column_of(const struct timeline *t, uint64_t time)
 {
-	uint64_t column = (time - t->from) / column_ns(t);
+	double column = (double)(time - t->from) * t->n_columns / (double)(t->to - t->from);
 
 	return column < t->n_columns ? (uint32_t)column : t->n_columns - 1;
 }
@@ -113,7 +114,7 @@ static void change_stack(struct walker *w, uint64_t chain)
 
 static void end_open(struct walker *w)
 {
-	uint64_t end = w->p->to < UINT64_MAX && w->last < w->t->to ? w->t->to : w->last;
+	uint64_t end = w->is_part && w->last < w->t->to ? w->t->to : w->last;
 
 	for (size_t k = 0; k < w->stacks.n; k++) {
 		struct open_stack *s = &w->stacks.v[k];
@@ -425,18 +426,29 @@ static uint32_t find_wait_metric(const struct trace_reader *r)
 	return 0;
 }
 
-int timeline_init(struct timeline *t, const struct profile *p, uint32_t thread, uint32_t n_columns,
-	struct err *err)
+/* True when it is a part of the trace. */
+static bool take_window(struct timeline *t, const struct profile *p, uint64_t from, uint64_t to)
+{
+	uint64_t end = p->to < UINT64_MAX ? p->to : p->end + 1;
+	uint64_t start = p->from > p->start ? p->from : p->start;
+
+	t->from = from > start && from < end ? from : start;
+	t->to = to < end ? to : end;
+	if (t->to <= t->from)
+		t->to = t->from + 1;
+	return t->to < end || p->to < UINT64_MAX;
+}
+
+int timeline_init(struct timeline *t, const struct profile *p,
+	const struct timeline_picture *picture, struct err *err)
 {
 	struct walker w = {.t = t, .p = p, .r = p->reader};
+	uint32_t n_columns = picture->n_columns;
 	int rc;
 
 	memset(t, 0, sizeof(*t));
-	t->from = p->from > p->start ? p->from : p->start;
-	t->to = p->to < UINT64_MAX ? p->to : p->end + 1;
-	if (t->to <= t->from)
-		t->to = t->from + 1;
-	t->thread = thread ? thread : busiest(p);
+	w.is_part = take_window(t, p, picture->from, picture->to);
+	t->thread = picture->thread ? picture->thread : busiest(p);
 	t->n_columns =
 		n_columns && n_columns < TIMELINE_COLUMNS_MAX ? n_columns : TIMELINE_COLUMNS_MAX;
 	t->n_threads = p->n_threads;

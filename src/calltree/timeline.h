@@ -58,10 +58,18 @@ struct timeline {
 	bool is_cut;	     /* a part of the trace could not be read */
 };
 
-/* Of the threads that the profile selects, in its window; `thread` 0: the one with most samples and
- * events. One pass over the trace. */
-int timeline_init(struct timeline *t, const struct profile *p, uint32_t thread, uint32_t n_columns,
-	struct err *err);
+/* What is to be drawn of a profile. */
+struct timeline_picture {
+	uint64_t from,
+		to; /* from <= time < to, as in the trace; of it what is in the profile's window */
+	uint32_t thread; /* 0: the one with most samples and events */
+	uint32_t n_columns;
+};
+#define TIMELINE_PICTURE_ALL ((struct timeline_picture){.to = UINT64_MAX})
+
+/* Of the threads that the profile selects. One pass over the trace up to the picture's end. */
+int timeline_init(struct timeline *t, const struct profile *p,
+	const struct timeline_picture *picture, struct err *err);
 void timeline_release(struct timeline *t);
 
 #endif

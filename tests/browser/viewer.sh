@@ -97,6 +97,18 @@ timeout 100 node "$ROOT/tests/browser/twins.mjs" twins "$url" twins.json || not_
 kill -INT $pid
 wait $pid
 
+look_by_server() { # NAME TRACE
+	start_view "look-$1" "$2"
+	timeout 120 node "$ROOT/tests/browser/look.mjs" "look-$1" "$url" || not_ok "look of $1: the test ends well: status $?"
+	kill -INT $pid
+	wait $pid
+}
+look_by_file() { # NAME TRACE
+	"$WEIR" report --html "look-$1.html" "$2" || not_ok "$1: the file is written"
+	timeout 120 node "$ROOT/tests/browser/look.mjs" "look-$1" "file://$PWD/look-$1.html" || not_ok "look of $1: the test ends well: status $?"
+}
+together look_by_server merged merged.weir -- look_by_file sampled sampled.weir
+
 # The picture of README.
 "$WEIR" record -q --functions 'Perl_pp_sort,Perl_pp_helem,Perl_pp_join' -o perl.weir -- \
 	perl -e '$h{$_ % 9973} .= join ",", sort map { $_ ^ 5 } 1..9 for 1..200000'

@@ -112,12 +112,14 @@ static void write_trace(const char *path, struct span bytes)
 }
 
 /* Everything lies in the window, and what has a name can be named. */
-static void check_timeline(const struct profile *p)
+static void check_timeline(const struct profile *p, uint64_t from, uint64_t to)
 {
+	struct timeline_picture picture = {
+		.from = from, .to = to, .n_columns = 1 + (uint32_t)p->n_samples % 40};
 	uint32_t n_frames = trace_reader_n_frames(p->reader);
 	struct timeline t;
 
-	if (timeline_init(&t, p, 0, 1 + (uint32_t)p->n_samples % 40, NULL) < 0)
+	if (timeline_init(&t, p, &picture, NULL) < 0)
 		abort();
 	for (size_t i = 0; i < t.spans.n; i++)
 		if (t.spans.v[i].from < t.from || t.spans.v[i].to > t.to ||
@@ -162,7 +164,8 @@ static void check_profile(const struct trace_reader *r, const struct build_optio
 	if (sum != p->total)
 		abort();
 	free(weights);
-	check_timeline(p);
+	check_timeline(p, 0, UINT64_MAX);
+	check_timeline(p, p->start + (p->end - p->start) / 3, p->end - (p->end - p->start) / 3);
 	arcs_release(&arcs);
 	flat_release(&flat);
 	profile_free(p);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What happened when: all threads by how busy they were, and below them the calls and samples of one of
-// them together. Dragging selects a stretch of time, for all panes.
-import { useRef, useState } from "preact/hooks";
+// them together. Dragging selects a stretch of time, for all panes; the wheel moves what is looked at of it.
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Timeline } from "./answers";
 import { Canvas } from "./canvas";
+import type { Keys } from "./engine";
 import type { Surface } from "./flame_draw";
 import { count, human, shorten } from "./format";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
 import { selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
+import { columns, covers, isAll, type Look, moved, toAsk, zoomed } from "./timeline_look";
 import { drawSteps, drawWaits, hasSteps, rowsInWords, stepAt, stepHeight, waitAt, waitHeight } from "./timeline_rows";
 
 const labelWidth = 150;
@@ -20,7 +22,8 @@ const charWidth = 6.7;
 const maxLanes = 12;
 
 interface Place {
-  x: (time: number) => number;
+  look: Look;
+  x: (time: number) => number; // what is not looked at is at the edge
   time: (x: number) => number;
   lanesBottom: number;
   samplesTop: number;
@@ -29,24 +32,27 @@ interface Place {
   callsTop: number;
 }
 
-function placeOf(t: Timeline, width: number): Place {
-  const span = Math.max(t.to - t.from, 1);
-  const scale = Math.max(1, width - labelWidth - 8) / span;
+// Rows are those of all of the time, so that they stay where they are.
+function placeOf(t: Timeline, look: Look, width: number): Place {
+  const right = labelWidth + Math.max(1, width - labelWidth - 8);
+  const scale = (right - labelWidth) / Math.max(look.to - look.from, 1);
   const lanesBottom = 20 + Math.min(t.threads.length, maxLanes) * laneHeight;
   const samplesTop = lanesBottom + 26;
   const waitsTop = samplesTop + (t.sampleTime.length ? sampleHeight + 6 : 0);
   const stepsTop = waitsTop + (t.waitFrom.length ? waitHeight + 6 : 0);
   const callsTop = stepsTop + (hasSteps(t) ? stepHeight + 6 : 0);
-  return { x: (time) => labelWidth + (time - t.from) * scale, time: (x) => t.from + (x - labelWidth) / scale, lanesBottom, samplesTop, waitsTop, stepsTop, callsTop };
+  const x = (time: number): number => Math.max(labelWidth, Math.min(right, labelWidth + (time - look.from) * scale));
+  return { look, x, time: (at) => look.from + (at - labelWidth) / scale, lanesBottom, samplesTop, waitsTop, stepsTop, callsTop };
 }
 
-function drawScale(s: Surface, t: Timeline, p: Place): void {
-  const span = t.to - t.from;
+function drawScale(s: Surface, p: Place): void {
+  const { from, to } = p.look;
+  const span = to - from;
   const rough = span / Math.max(2, (s.width - labelWidth) / 110);
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
   const step = [1, 2, 5, 10].map((m) => m * power).find((v) => v >= rough) ?? power * 10;
   s.c.font = "11px system-ui, sans-serif";
-  for (let time = Math.ceil(t.from / step) * step; time <= t.to; time += step) {
+  for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
     const x = Math.round(p.x(time)) + 0.5;
     s.c.strokeStyle = s.colours.line;
     s.c.globalAlpha = 0.35;
@@ -61,7 +67,9 @@ function drawScale(s: Surface, t: Timeline, p: Place): void {
 }
 
 function drawLanes(s: Surface, t: Timeline, p: Place): void {
-  const width = (p.x(t.to) - labelWidth) / t.columns;
+  const ns = (t.to - t.from) / t.columns;
+  const first = Math.max(0, Math.floor((p.look.from - t.from) / ns));
+  const last = Math.min(t.columns, Math.ceil((p.look.to - t.from) / ns));
   for (let lane = 0; lane < Math.min(t.threads.length, maxLanes); lane++) {
     const y = 20 + lane * laneHeight;
     const busy = t.busy.subarray(lane * t.columns, (lane + 1) * t.columns);
@@ -71,9 +79,10 @@ function drawLanes(s: Surface, t: Timeline, p: Place): void {
     s.c.font = "12px system-ui, sans-serif";
     s.c.fillText(shorten(`${t.threads[lane]!.id} ${t.threads[lane]!.name}`, Math.floor(labelWidth / charWidth)), 6, y + 15);
     s.c.fillStyle = s.colours.accent;
-    for (let k = 0; k < t.columns; k++) {
+    for (let k = first; k < last; k++) {
       const h = (busy[k]! / most) * (laneHeight - 5);
-      if (h > 0) s.c.fillRect(labelWidth + k * width, y + laneHeight - 3 - h, Math.max(width, 0.8), h);
+      const x = p.x(t.from + k * ns);
+      if (h > 0) s.c.fillRect(x, y + laneHeight - 3 - h, Math.max(p.x(t.from + (k + 1) * ns) - x, 0.8), h);
     }
   }
 }
@@ -84,6 +93,7 @@ function drawSamples(s: Surface, t: Timeline, p: Place): void {
   s.c.fillStyle = s.colours.text;
   s.c.fillText("samples", 6, p.samplesTop + 20);
   for (let i = 0; i < t.sampleTime.length; i++) {
+    if (t.sampleTime[i]! < p.look.from || t.sampleTime[i]! > p.look.to) continue;
     const h = 6 + (t.sampleN[i]! / most) * (sampleHeight - 8);
     const x = p.x(t.sampleTime[i]!);
     s.c.fillStyle = s.colours.fill(t.names[t.sampleName[i]!] ?? "", 1);
@@ -102,6 +112,7 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
   if (t.spanFrom.length) s.c.fillText("calls", 6, top + 13);
   s.c.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
   for (let i = 0; i < t.spanFrom.length; i++) {
+    if (t.spanTo[i]! < p.look.from || t.spanFrom[i]! > p.look.to) continue;
     const [x, right] = [p.x(t.spanFrom[i]!), p.x(t.spanTo[i]!)];
     const y = top + t.spanRow[i]! * spanHeight;
     const name = t.names[t.spanName[i]!] ?? "";
@@ -128,10 +139,10 @@ interface Said {
   text: string;
 }
 
-function drawSaid(s: Surface, t: Timeline, p: Place, marks: Said[]): void {
+function drawSaid(s: Surface, p: Place, marks: Said[]): void {
   s.c.fillStyle = s.colours.accent;
   for (const mark of marks) {
-    if (mark.time! < t.from || mark.time! > t.to) continue;
+    if (mark.time! < p.look.from || mark.time! > p.look.to) continue;
     const x = p.x(mark.time!);
     s.c.beginPath();
     s.c.moveTo(x - 4, p.lanesBottom + 4);
@@ -167,19 +178,40 @@ function sampleAt(t: Timeline, p: Place, x: number, y: number): number {
   return best;
 }
 
+// A finer picture of what is looked at, once nobody moves it.
+function useFine(keys: Keys, all: Timeline | undefined, look: Look | undefined): Timeline | undefined {
+  const of = JSON.stringify(keys);
+  const [last, ask] = useState<(Look & { columns: number; of: string }) | undefined>(undefined);
+  const asked = last?.of === of ? last : undefined;
+  const answer = useAnswer(`${of}${JSON.stringify(asked)}`, async (a) => asked && { of, picture: await a.timeline({ ...keys, columns: asked.columns, "look-from": asked.from, "look-to": asked.to }) });
+  const fine = answer.value?.of === of ? answer.value.picture : undefined;
+
+  useEffect(() => {
+    if (!all || !look || covers(all, look, true) || (asked && (answer.isOld || covers(asked, look, true)))) return;
+    const wait = setTimeout(() => ask({ ...toAsk(look, all), of }), 150);
+    return () => clearTimeout(wait);
+  }, [all, look, asked, answer.isOld]);
+  return fine;
+}
+
 export function TimelinePane() {
   const state = useAppState();
   const keys = selection({ ...state, transforms: [] });
-  const answer = useAnswer(JSON.stringify(keys), (a) => a.timeline({ ...keys, columns: 1200 }));
+  const key = JSON.stringify(keys);
+  const answer = useAnswer(key, (a) => a.timeline({ ...keys, columns }));
+  const [looked, setLook] = useState<(Look & { key: string }) | undefined>(undefined);
   const search = useSearch();
   const said = useAnswer(`probes${state.metric}`, (a) => a.report<Said>("probes", { metric: state.metric }));
   const marks = (said.value?.rows ?? []).filter((r) => r.kind === "line" && r.time !== null);
   const width = useRef(800);
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>(undefined);
-  const t = answer.value;
+  const all = answer.value;
+  const look: Look | undefined = looked?.key === key ? looked : all;
+  const fine = useFine(keys, answer.isOld ? undefined : all, look);
+  const t = fine && look && covers(fine, look, false) ? fine : all;
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
-  if (!t) return <Empty>…</Empty>;
+  if (!t || !all || !look) return <Empty>…</Empty>;
   if (!t.threads.length && (state.from || state.to))
     return (
       <Empty>
@@ -187,8 +219,9 @@ export function TimelinePane() {
       </Empty>
     );
   if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts and imported stacks are sums. 'weir record' keeps the time of each sample and call.</Empty>;
+  const lookAt = (to: Look): void => setLook(isAll(to, all) ? undefined : { ...to, key });
   const describe = (x: number, y: number): string => {
-    const p = placeOf(t, width.current);
+    const p = placeOf(all, look, width.current);
     const at = `at ${human(Math.max(0, p.time(x)), "ns")}`;
     const span = spanAt(t, p, x, y);
     if (span >= 0) {
@@ -197,25 +230,32 @@ export function TimelinePane() {
     }
     const sample = sampleAt(t, p, x, y);
     if (sample >= 0) return `${t.names[t.sampleName[sample]!]}${t.sampleN[sample]! > 1 ? ` and ${t.sampleN[sample]! - 1} more samples` : ""}  ·  ${at}`;
-    if (t.waitFrom.length && y >= p.waitsTop && y < p.waitsTop + waitHeight) return `${waitAt(t, p.x, x) || "on the CPU, or not seen"}  ·  ${at}`;
-    if (hasSteps(t) && y >= p.stepsTop && y < p.stepsTop + stepHeight) return `${stepAt(t, p.x, x) || "no instruction was traced"}  ·  ${at}`;
+    if (all.waitFrom.length && y >= p.waitsTop && y < p.waitsTop + waitHeight) return `${waitAt(t, p.x, x) || "on the CPU, or not seen"}  ·  ${at}`;
+    if (hasSteps(all) && y >= p.stepsTop && y < p.stepsTop + stepHeight) return `${stepAt(t, p.x, x) || "no instruction was traced"}  ·  ${at}`;
     const line = saidAt(p, marks, x, y);
     if (line) return `${line.text.trim()}  ·  printed at ${human(line.time, "ns")}`;
     const lane = Math.floor((y - 20) / laneHeight);
     return lane >= 0 && lane < Math.min(t.threads.length, maxLanes) ? `${t.threads[lane]!.id} ${t.threads[lane]!.name}  ·  ${at}` : at;
   };
   const zoom = (factor: number): void => {
-    const middle = (t.from + t.to) / 2;
-    const half = ((t.to - t.from) / 2) * factor;
+    const middle = (look.from + look.to) / 2;
+    const half = ((look.to - look.from) / 2) * factor;
     change({ from: String(Math.max(0, Math.round(middle - half))), to: String(Math.round(middle + half)) });
+  };
+  const showAll = (): void => {
+    setLook(undefined);
+    change({ from: "", to: "" });
   };
   return (
     <section class="timeline" aria-label="Timeline">
       <div class="controls">
         <button onClick={() => zoom(0.5)}>Zoom in</button>
         <button onClick={() => zoom(2)}>Zoom out</button>
-        <button disabled={!state.from && !state.to} onClick={() => change({ from: "", to: "" })}>
+        <button disabled={!state.from && !state.to && isAll(look, all)} onClick={showAll}>
           All of the time
+        </button>
+        <button disabled={isAll(look, all)} onClick={() => change({ from: String(Math.round(look.from)), to: String(Math.round(look.to)) })}>
+          This time in all panes
         </button>
         <label>
           Thread{" "}
@@ -231,7 +271,7 @@ export function TimelinePane() {
           {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads; ` : ""}
           {rowsInWords(t).map((words) => `${words}; `)}
           {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
-          drag over a stretch of time to see it alone in all panes
+          drag over a stretch of time to see it alone in all panes; the wheel moves, with Ctrl it zooms
         </span>
       </div>
       <Canvas
@@ -240,16 +280,16 @@ export function TimelinePane() {
           width.current = w;
         }}
         draw={(s) => {
-          const p = placeOf(t, s.width);
+          const p = placeOf(all, look, s.width);
           width.current = s.width;
           s.c.fillStyle = s.colours.background;
           s.c.fillRect(0, 0, s.width, s.height);
-          drawScale(s, t, p);
+          drawScale(s, p);
           drawLanes(s, t, p);
-          if (t.sampleTime.length) drawSamples(s, t, p);
-          if (t.waitFrom.length) drawWaits(s, t, p.x, p.waitsTop);
-          if (hasSteps(t)) drawSteps(s, t, p.x, p.stepsTop);
-          drawSaid(s, t, p, marks);
+          if (all.sampleTime.length) drawSamples(s, t, p);
+          if (all.waitFrom.length) drawWaits(s, t, p, p.waitsTop);
+          if (hasSteps(all)) drawSteps(s, t, p, p.stepsTop);
+          drawSaid(s, p, marks);
           drawSpans(s, t, p, search.test, state.selected);
           if (drag) {
             s.c.globalAlpha = 0.25;
@@ -270,7 +310,7 @@ export function TimelinePane() {
           const d = drag;
           setDrag(undefined);
           if (!d) return;
-          const p = placeOf(t, width.current);
+          const p = placeOf(all, look, width.current);
           if (Math.abs(x - d.from) > 4) {
             const [from, to] = [p.time(Math.min(x, d.from)), p.time(Math.max(x, d.from))];
             change({ from: String(Math.max(0, Math.round(from))), to: String(Math.round(to)) });
@@ -286,10 +326,16 @@ export function TimelinePane() {
           }
         }}
         onPointerLeave={() => hover("")}
+        onWheel={(e, x) => {
+          e.preventDefault();
+          const p = placeOf(all, look, width.current);
+          if (e.ctrlKey || e.metaKey) lookAt(zoomed(look, Math.exp(e.deltaY / 200), p.time(x), all));
+          else lookAt(moved(look, p.time(e.deltaX || e.deltaY) - p.time(0), all));
+        }}
         onKeyDown={(e) => {
-          const span = t.to - t.from;
-          const move = (by: number): void => change({ from: String(Math.max(0, Math.round(t.from + by))), to: String(Math.round(t.to + by)) });
-          const steps: Record<string, () => void> = { "+": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => move(-span / 4), ArrowRight: () => move(span / 4), Escape: () => change({ from: "", to: "" }) };
+          const span = look.to - look.from;
+          const move = (by: number): void => change({ from: String(Math.max(0, Math.round(look.from + by))), to: String(Math.round(look.to + by)) });
+          const steps: Record<string, () => void> = { "+": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => move(-span / 4), ArrowRight: () => move(span / 4), Escape: showAll };
           if (!steps[e.key]) return;
           e.preventDefault();
           e.stopPropagation();

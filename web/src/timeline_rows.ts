@@ -4,6 +4,14 @@
 import type { Timeline } from "./answers";
 import type { Surface } from "./flame_draw";
 import { count, human } from "./format";
+import type { Look } from "./timeline_look";
+
+// Where times are, of the part that is looked at.
+interface Place {
+  look: Look;
+  x: (time: number) => number;
+}
+const isSeen = (p: Place, from: number, to: number): boolean => to >= p.look.from && from <= p.look.to;
 
 export const waitHeight = 14;
 export const stepHeight = 30;
@@ -48,14 +56,15 @@ export function rowsInWords(t: Timeline): string[] {
 }
 
 // Empty boxes: nothing ran. Those that could have gone on are half as high.
-export function drawWaits(s: Surface, t: Timeline, x: (time: number) => number, top: number): void {
+export function drawWaits(s: Surface, t: Timeline, p: Place, top: number): void {
   s.c.fillStyle = s.colours.text;
   s.c.font = "12px system-ui, sans-serif";
   s.c.fillText("off the CPU", 6, top + 11);
   s.c.strokeStyle = s.colours.faint;
   s.c.lineWidth = 1;
   for (let i = 0; i < t.waitFrom.length; i++) {
-    const [left, right] = [x(t.waitFrom[i]!), x(t.waitTo[i]!)];
+    if (!isSeen(p, t.waitFrom[i]!, t.waitTo[i]!)) continue;
+    const [left, right] = [p.x(t.waitFrom[i]!), p.x(t.waitTo[i]!)];
     const h = t.waitReady[i] ? (waitHeight - 2) / 2 : waitHeight - 2;
     if (right - left < 2) {
       s.c.fillStyle = s.colours.faint;
@@ -93,15 +102,18 @@ function drawGap(s: Surface, left: number, right: number, top: number): void {
   s.c.fillRect(left, top, Math.max(right - left, 3), runHeight);
 }
 
-export function drawSteps(s: Surface, t: Timeline, x: (time: number) => number, top: number): void {
+export function drawSteps(s: Surface, t: Timeline, p: Place, top: number): void {
   const runs = top + stepHeight - runHeight;
   s.c.fillStyle = s.colours.text;
   s.c.font = "12px system-ui, sans-serif";
   s.c.fillText("steps", 6, top + stepHeight - 2);
   for (let i = 0; i < t.stepFrom.length; i++) {
     const kind = t.stepKind[i]!;
-    const [left, right] = [x(t.stepFrom[i]!), x(t.stepTo[i]!)];
-    if (kind === kindPause || kind === kindLost) drawGap(s, left, x(gapEnd(t, i)), runs);
+    const isGap = kind === kindPause || kind === kindLost;
+    const end = isGap ? gapEnd(t, i) : t.stepTo[i]!;
+    if (!isSeen(p, t.stepFrom[i]!, end)) continue;
+    const [left, right] = [p.x(t.stepFrom[i]!), p.x(end)];
+    if (isGap) drawGap(s, left, right, runs);
     else if (kind === kindRun) {
       s.c.fillStyle = s.colours.accent;
       s.c.globalAlpha = 0.55;

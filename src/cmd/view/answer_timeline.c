@@ -121,18 +121,29 @@ static void put_steps(struct buf *out, const struct timeline *t, const struct tr
 	buf_release(&words);
 }
 
+/* A part of the time has the lanes of all of it. */
+static bool has_lane(const struct timeline *t, const struct profile *p, uint32_t id, bool is_part)
+{
+	const uint32_t *busy = t->busy + (size_t)id * t->n_columns;
+
+	if (is_part && p->threads[id].is_wanted && p->threads[id].samples + p->threads[id].events)
+		return true;
+	for (uint32_t k = 0; k < t->n_columns; k++)
+		if (busy[k])
+			return true;
+	return false;
+}
+
 /* Threads in the order of their ids, those alone of which something is there. */
-static void put_threads(struct buf *out, const struct timeline *t, const struct profile *p)
+static void put_threads(
+	struct buf *out, const struct timeline *t, const struct profile *p, bool is_part)
 {
 	struct buf ids = {0}, names = {0};
 	uint32_t n = 0, *which = mem_calloc(t->n_threads + 1, sizeof(*which)), *busy;
 
 	for (uint32_t id = 1; id < t->n_threads; id++)
-		for (uint32_t k = 0; k < t->n_columns; k++)
-			if (t->busy[(size_t)id * t->n_columns + k]) {
-				which[n++] = id;
-				break;
-			}
+		if (has_lane(t, p, id, is_part))
+			which[n++] = id;
 	for (uint32_t i = 0; i < n; i++) {
 		buf_put_text(
 			&ids, p->threads[which[i]].root_name ? p->threads[which[i]].root_name : "");
@@ -159,24 +170,39 @@ static void put_window(struct buf *out, const struct timeline *t, const struct t
 	window[3] = (double)t->n_too_deep;
 }
 
+/* The picture that is asked for; times in the question are since the start. */
+static int take_picture(const struct question *q, const struct trace_reader *r,
+	struct timeline_picture *out, struct err *err)
+{
+	uint64_t columns = COLUMNS, from = 0, to = UINT64_MAX, start = trace_reader_start(r);
+
+	if (question_u64(q, "columns", &columns, err) < 0 ||
+		question_u64(q, "look-from", &from, err) < 0 ||
+		question_u64(q, "look-to", &to, err) < 0)
+		return err->code;
+	out->from = from < UINT64_MAX - start ? start + from : UINT64_MAX;
+	out->to = to < UINT64_MAX - start ? start + to : UINT64_MAX;
+	out->thread = 0;
+	out->n_columns = columns < TIMELINE_COLUMNS_MAX ? (uint32_t)columns : 0;
+	return 0;
+}
+
 int view_answer_timeline(
 	struct view_engine *e, const struct question *q, struct buf *out, struct err *err)
 {
+	struct timeline_picture picture;
 	struct used_names u = {0};
-	uint64_t columns = COLUMNS;
 	struct buf drawn = {0};
 	struct profile *p;
 	struct timeline t;
 
-	if (question_u64(q, "columns", &columns, err) < 0 || view_profile(e, q, &p, err) < 0)
+	if (view_profile(e, q, &p, err) < 0 || take_picture(q, p->reader, &picture, err) < 0 ||
+		timeline_init(&t, p, &picture, err) < 0)
 		return err->code;
 	u.r = p->reader;
-	if (timeline_init(&t, p, 0, columns < TIMELINE_COLUMNS_MAX ? (uint32_t)columns : 0, err) <
-		0)
-		return err->code;
 	view_arrays_begin(out, 24);
 	put_window(out, &t, u.r);
-	put_threads(out, &t, p);
+	put_threads(out, &t, p, question_text(q, "look-from") || question_text(q, "look-to"));
 	buf_put_text(&drawn,
 		t.thread && p->threads[t.thread].root_name ? p->threads[t.thread].root_name : "");
 	view_texts(out, "thread", &drawn);

@@ -13,6 +13,6 @@ const struct view_kind view_kinds[] = {
 	{"diff-functions", "", view_answer_diff_functions},
 	{"diff-graph", "filter folded open root places names max", view_answer_diff_graph},
 	{"matches", "search", view_answer_matches},
-	{"timeline", "columns", view_answer_timeline},
+	{"timeline", "columns look-from look-to", view_answer_timeline},
 	{0},
 };

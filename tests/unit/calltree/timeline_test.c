@@ -17,11 +17,19 @@ static void begin_calls(void)
 	f_b = named("b", FRAME_KIND_NATIVE);
 }
 
-static void draw(uint32_t n_columns)
+static void draw_picture(const struct timeline_picture *picture)
 {
-	CHECK_EQ(timeline_init(&t, profile, 0, n_columns, &err), 0);
+	CHECK_EQ(timeline_init(&t, profile, picture, &err), 0);
 	CHECK_EQ(t.thread, thread);
 	CHECK(!t.is_cut);
+}
+
+static void draw(uint32_t n_columns)
+{
+	struct timeline_picture picture = TIMELINE_PICTURE_ALL;
+
+	picture.n_columns = n_columns;
+	draw_picture(&picture);
 }
 
 static void end_calls(void)
@@ -107,6 +115,44 @@ static void a_window_in_which_nothing_happens_has_what_is_open(void)
 	end_calls();
 }
 
+/* The same figures as of a window of the profile, which would be another profile. */
+static void a_picture_of_a_part_cuts_what_begins_before_and_ends_behind_it(void)
+{
+	struct timeline_picture part = {.from = 1020, .to = 1091};
+
+	write_nested();
+	CHECK_EQ(build(&BUILD_OPTIONS_ALL), 0);
+	draw_picture(&part);
+	CHECK_EQ(t.from, 1020);
+	CHECK_EQ(t.to, 1091);
+	CHECK_EQ(t.spans.n, 4);
+	check_span(0, f_a, 1, 1020, 1030, 1);
+	check_span(1, f_a, 2, 1050, 1090, 1);
+	check_span(2, f_b, 1, 1040, 1090, 1);
+	check_span(3, f_main, 0, 1020, 1091, 1);
+	end_calls();
+}
+
+static void a_picture_reaches_no_further_than_the_window(void)
+{
+	struct timeline_picture before = {.from = 1, .to = 1050},
+				behind = {.from = 5000, .to = 6000};
+	struct build_options o = BUILD_OPTIONS_ALL;
+
+	o.from = 20;
+	o.to = 91;
+	write_nested();
+	CHECK_EQ(build(&o), 0);
+	draw_picture(&before);
+	CHECK_EQ(t.from, 1020);
+	CHECK_EQ(t.to, 1050);
+	timeline_release(&t);
+	draw_picture(&behind);
+	CHECK_EQ(t.from, 1020);
+	CHECK_EQ(t.to, 1091);
+	end_calls();
+}
+
 static void coroutines_have_stacks_of_their_own(void)
 {
 	begin_calls();
@@ -171,6 +217,22 @@ static void samples_of_a_column_are_one_point(void)
 	CHECK_EQ(t.busy[(size_t)thread * 10], 2);
 	CHECK_EQ(t.busy[(size_t)thread * 10 + 5], 1);
 	CHECK_EQ(t.busy[(size_t)thread * 10 + 9], 1);
+	end_calls();
+}
+
+/* 999 ns in 600 columns, in which columns of whole ns would leave two fifths for the last one. */
+static void columns_are_equally_wide(void)
+{
+	static const uint64_t times[] = {1000, 1333, 1500, 1998};
+	static const uint32_t columns[] = {0, 200, 300, 599};
+
+	begin_calls();
+	for (size_t i = 0; i < 4; i++)
+		trace_writer_routine(w, own, times[i], f_a, i & 1);
+	CHECK_EQ(build(&BUILD_OPTIONS_ALL), 0);
+	draw(600);
+	for (size_t i = 0; i < 4; i++)
+		CHECK_EQ(t.busy[(size_t)thread * t.n_columns + columns[i]], 1);
 	end_calls();
 }
 
@@ -298,7 +360,7 @@ static void told(uint64_t time, uint32_t kind, uint64_t n, const char *words)
 		U(trace_writer_string(w, words)));
 }
 
-/* Columns of 10 ns: two calls at 1200 and 1203 are one mark; the run between them is too short to be alone. */
+/* Columns of 10.01 ns: two calls at 1200 and 1203 are one mark; the run between them is too short to be alone. */
 static void steps_are_runs_with_marks_between_them(void)
 {
 	static const struct timeline_step expected[] = {{1000, 1000, 7, 0, 1},
@@ -324,8 +386,8 @@ static void steps_are_runs_with_marks_between_them(void)
 		CHECK_EQ(t.steps.v[i].n, expected[i].n);
 	}
 	CHECK_STR(trace_reader_string(reader, t.steps.v[2].words), "write = 12");
-	CHECK_EQ(t.busy[(size_t)thread * 100 + 5], 4000 / 21);
-	CHECK_EQ(t.busy[(size_t)thread * 100 + 50], 70 / 41);
+	CHECK_EQ(t.busy[(size_t)thread * 100 + 5], 4000 / 20);
+	CHECK_EQ(t.busy[(size_t)thread * 100 + 50], 70 / 40);
 	CHECK_EQ(profile->loss.records_unknown, 0);
 	end_calls();
 }
@@ -341,6 +403,11 @@ static const struct test tests[] = {
 		a_window_in_which_nothing_happens_has_what_is_open},
 	{"a window cuts what begins before and ends behind it",
 		a_window_cuts_what_begins_before_and_ends_behind_it},
+	{"a picture of a part cuts what begins before and ends behind it",
+		a_picture_of_a_part_cuts_what_begins_before_and_ends_behind_it},
+	{"a picture reaches no further than the window",
+		a_picture_reaches_no_further_than_the_window},
+	{"columns are equally wide", columns_are_equally_wide},
 	{"coroutines have stacks of their own", coroutines_have_stacks_of_their_own},
 	{"short calls are one span, gaps stay", short_calls_are_one_span},
 	{"samples of a column are one point", samples_of_a_column_are_one_point},

@@ -262,6 +262,11 @@ static void every_answer_can_be_of_either_trace(void)
 	CHECK(ask("names?trace=1") && ask("timeline?trace=1") && ask("graph?trace=1&filter=0"));
 	CHECK(answer_has("\"name\": \"c\""));
 	CHECK(ask("report/threads?trace=1") && ask("report/loss?trace=1"));
+	CHECK(ask("timeline?trace=1&look-from=3&look-to=9") && f64("window", 0) == 3 &&
+		f64("window", 1) == 9);
+	CHECK(ask("timeline?from=2&to=8&look-from=1&look-to=5") && f64("window", 0) == 2 &&
+		f64("window", 1) == 5);
+	refuse("timeline?look-to=x", "look-to: 'x' is not a number");
 	refuse("tree?trace=3", "there is no trace 3 here, of 2");
 	refuse("tree?trace=0", "there is no trace 0 here");
 	refuse("tree?trace=x", "trace: 'x' is not a number");
