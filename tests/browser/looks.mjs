@@ -2,7 +2,7 @@
 // looks.mjs NAME=URL...: pictures of each pane at two sizes, light and dark, in BUILD/screens, and what a script can
 // tell of how they look. All is judged; pictures of the large window are of NAMEs with a '+', and dark ones mostly, too.
 import { readFileSync } from "node:fs";
-import { close, equal, hasFailed, open, shot, verdict } from "./page.mjs";
+import { close, equal, hasFailed, open, shot, text, texts, verdict } from "./page.mjs";
 import { findFlaws } from "./looks_checks.mjs";
 
 const panes = ["flame", "graph", "callers", "timeline", "source", "threads", "modules", "hooks", "probes"];
@@ -23,11 +23,65 @@ async function faintText(page) {
   return all.flatMap((v) => v.nodes.map((n) => `${n.html.slice(0, 100)} ${n.any[0]?.message ?? ""}`));
 }
 
+const numberOf = (text) => Number(/[\d.]+/.exec(text)?.[0] ?? NaN);
+const cells = (page, table, column) => page.locator(`${table} tbody tr td:nth-child(${column})`).allInnerTexts();
+
+// What somebody who has never seen the page finds within a minute, by a click each; the program is known.
+async function readHottest(name, page) {
+  const path = (await texts(page, ".hottest .name")).map((n) => n.trim());
+  verdict(`${name}: the page begins with the hottest path`, path.includes("count_word") && path.at(-1) !== "main", path.join(" > "));
+  await page.locator(".hottest button", { hasText: "count_word" }).click();
+  await page.waitForSelector("aside section[aria-label='Called by']");
+  verdict(`${name}: its callers and callees are beside it`, (await text(page, "aside section[aria-label='Calls']")).includes("hash_of"), await text(page, "aside"));
+  await page.locator("aside .actions button", { hasText: "Source" }).click();
+  await page.waitForSelector(".source tr.hottest");
+  const shares = (await cells(page, ".source", 1)).map((t) => numberOf(t) || 0);
+  const hottest = numberOf(await page.locator(".source tr.hottest td").first().innerText());
+  equal(`${name}: the hottest line is the one with the greatest share`, Math.max(...shares), hottest);
+  await page.locator("body").press("7");
+  verdict(`${name}: modules have their rung in words`, /\b4 of 4: the very file that ran/.test(await text(page, ".list")), await text(page, ".list"));
+}
+
+async function readInstructions(name, page) {
+  await page.locator(".functions .rows .row .name", { hasText: "count_word" }).first().click();
+  await page.locator("body").press("5");
+  await page.getByLabel("instructions", { exact: true }).check();
+  await page.waitForSelector(".source h3");
+  const places = (await cells(page, "table[aria-label='Instructions of count_word']", 2)).map(Number);
+  const marks = (await cells(page, "table[aria-label='Instructions of count_word']", 4)).map((m) => m.trim());
+  verdict(`${name}: instructions go up`, places.length > 20 && places.every((a, i) => !i || a > places[i - 1]), places.join());
+  verdict(`${name}: what was executed has its mark, and what was not its own`, marks.filter((m) => m === "|").length > 20 && marks.includes("#"), marks.join(""));
+  verdict(`${name}: callees in them can be clicked`, (await page.locator("table[aria-label='Instructions of count_word'] button.link", { hasText: "hash_of" }).count()) === 1);
+  const line = async (text) => page.locator(".source tr", { hasText: text }).first().locator(".mark").innerText();
+  equal(`${name}: a line that was never executed is marked`, "#", (await line("abort()")).trim());
+  equal(`${name}: and one of several blocks`, "+", (await line("while (table")).trim());
+  await settle(page);
+  await shot(page, `look-${name}-instructions-1280`);
+}
+
+// 70 of 71 functions have the same share: the filter's rounding up folds them all, which is said.
+async function readFolded(name, page) {
+  await page.locator("body").press("2");
+  await page.waitForSelector(".graph .shown");
+  verdict(`${name}: what is folded is said`, (await text(page, ".graph .shown")).startsWith("1 of 71 functions; 70 with less than 8 % each"), await text(page, ".graph .shown"));
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.waitForFunction(() => document.querySelector(".graph .shown").innerText.startsWith("71 of 71"), undefined, { timeout: 10000 }).catch(() => undefined);
+  equal(`${name}: and a click shows more`, "71 of 71 functions", await text(page, ".graph .shown"));
+  await settle(page);
+  await shot(page, `look-${name}-unfolded-1280`);
+}
+const stories = { sampled: readHottest, counted: readInstructions, large: readFolded };
+
 async function look(name, url, hasAll) {
   const { page, errors } = await open(url);
   await page.evaluate(axe);
   await settle(page);
-  if (hasAll) await shot(page, `look-${name}-first`);
+  await shot(page, `look-${name}-first`);
+  await stories[name]?.(name, page);
+  await page.evaluate(() => {
+    location.hash = "#";
+  });
+  await settle(page);
   await page.locator(".functions .rows .row .name").first().click();
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height });

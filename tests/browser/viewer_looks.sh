@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # weir-test: once: the browser is the same whatever weir is built with
 # What users see: each pane of each kind of trace, of 10 and of 500,000 nodes, in small and large windows, light and dark.
-# Pictures are in BUILD/screens (look-*.png), to be looked at; a script says what is cut off, overlaps, is blank or faint.
+# Pictures are in BUILD/screens (look-*.png), to be looked at; a script says what is cut off, overlaps, is blank or faint,
+# and finds the hottest path, its callers, its line and its instructions.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/browser.sh"
 need_browser "how the page looks"

@@ -51,6 +51,11 @@ export interface Meta {
   loss: Loss;
 }
 
+// Stacks that were imported have no time: the number of a stack's line stands for it.
+export function unitOfPlaces(meta: Meta): "ns" | "1" {
+  return meta.facts.mode === "import" && meta.has.samples && !meta.has.events && !meta.time ? "1" : "ns";
+}
+
 // A row of `weir report flat --json`; null: not measured.
 export interface FlatRow {
   name: string;

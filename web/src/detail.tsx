@@ -46,6 +46,12 @@ function ofArc(r: ArcRow, whole: number, sampledWhole: number, exact: boolean) {
   return { r, cum: isSampled ? r.sampled_cum : r.cum, of: isSampled ? sampledWhole : whole, isExact: exact && !isSampled };
 }
 
+// How often, and of several the share that this one is responsible for.
+function besides(r: ArcRow, several: boolean, cum: number | null, of: number): string {
+  const parts = [r.calls === null ? "" : `${count(r.calls)} calls`, several && cum !== null && !r.recursive ? percent(cum, of) : ""];
+  return parts.filter(Boolean).join(" · ");
+}
+
 function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
   const several = rows.length > 1;
   return (
@@ -59,14 +65,13 @@ function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
           <li key={`${r.name}${r.recursive}`}>
             <button onClick={() => change({ selected: r.name, image: r.image ?? "" })} title={r.image ?? ""}>
               <Sure exact={isExact} />
-              <span class="calls">{r.calls === null ? "" : `${count(r.calls)} ×`}</span>
-              <span class="share">{several && cum !== null && !r.recursive ? percent(cum, of) : ""}</span>
-              <Bar part={cum ?? 0} whole={of} exact={isExact} />
-              <span class="time">{human(cum, meta.unit)}</span>
               <span class="name">
                 {r.name}
                 {r.recursive ? " (recursive)" : ""}
               </span>
+              <span class="time">{human(cum, meta.unit)}</span>
+              {besides(r, several, cum, of) && <span class="besides">{besides(r, several, cum, of)}</span>}
+              <Bar part={cum ?? 0} whole={of} exact={isExact} />
             </button>
           </li>
         ))}

@@ -126,14 +126,14 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
         {isUp ? "▲ Flame graph" : "▼ Icicle graph"}
       </button>
       {hasOrder && (
-          <select aria-label="Order" title="order of boxes beside one another" value={state.order || "cum"} onChange={(e) => change({ order: e.currentTarget.value === "cum" ? "" : e.currentTarget.value })}>
+          <select class="order" aria-label="Order" title="order of boxes beside one another" value={state.order || "cum"} onChange={(e) => change({ order: e.currentTarget.value === "cum" ? "" : e.currentTarget.value })}>
             <option value="cum">by cost</option>
             <option value="name">by name</option>
-            <option value="time">as first seen</option>
+            <option value="time">by time</option>
           </select>
       )}
       <button title="key h: selects the function at the end of the hottest path" onClick={() => take(hottestPath(tree).at(-1) ?? -1)}>
-        Hottest path
+        Hottest
       </button>
       <button disabled={toZoom() < 0} title="key z, Enter, or a double click on a box" onClick={() => zoomTo(toZoom())}>
         Zoom to selection

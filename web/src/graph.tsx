@@ -26,6 +26,7 @@ interface Asked {
 const legibleZoom = 0.8;
 const largestZoom = 1.6;
 const labelRoom = 60; // of a figure beside a box
+const margin = 20;
 const hotShare = 0.25; // an arc with less is no part of the hottest path
 const partingShare = 0.75;
 
@@ -232,8 +233,9 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const box = shown?.boxes.find((b) => isSelected(state, b.name, b.image));
 
   useEffect(() => {
-    if (!answer.value || answer.isOld || !isSized || centred.current === `${selectionKey}${asked.root}`) return;
-    centred.current = `${selectionKey}${asked.root}`;
+    const places = `${selectionKey}${asked.root}|${asked.filter}`; // those of another filter are others
+    if (!answer.value || answer.isOld || !isSized || centred.current === places) return;
+    centred.current = places;
     lookAtHottest(answer.value, box);
   }, [answer.value, answer.isOld, isSized]);
   useEffect(() => {
@@ -378,7 +380,11 @@ export function GraphPane({ meta }: { meta: Meta }) {
       if (out.length > 1 && out[0].share < partingShare) break;
     }
     const b = selected ?? g.boxes[at];
-    if (b) setView({ zoom: 1, x: b.x + b.w / 2 - width / 2, y: b.y + b.h / 2 - height / 2 });
+    if (!b) return;
+    // Not more of what is beside the graph than its margins.
+    const within = (at: number, from: number, to: number): number => (to < from ? (from + to) / 2 : Math.max(from, Math.min(at, to)));
+    const x = within(b.x + b.w / 2 - width / 2, -margin - (asked.left === "none" ? 0 : labelRoom), g.w + labelRoom + margin - width);
+    setView({ zoom: 1, x, y: within(b.y + b.h / 2 - height / 2, -margin, g.h + margin - height) });
   }
   function moveFrame(x: number, y: number): void {
     const o = overview.current;

@@ -76,13 +76,13 @@ export function HottestPath({ meta }: { meta: Meta }) {
               {i === 0 && hidden > 0 && <p class="empty">{hidden} outer functions, then</p>}
               <button onClick={() => change({ selected: name, image: names.image[tree.routine[box]!] ?? "" })} title={names.image[tree.routine[box]!]}>
                 <Sure exact={isExact} />
-                <span class="share">{percent(tree.cum[box]!, meta.total)}</span>
-                <Bar part={tree.cum[box]!} whole={meta.total} exact={isExact} />
-                <span class="time">{human(tree.cum[box], meta.unit)}</span>
                 <span class="name">
                   {name}
                   {times > 1 ? ` (${times} deep)` : ""}
                 </span>
+                <span class="time">{human(tree.cum[box], meta.unit)}</span>
+                <span class="besides">{percent(tree.cum[box]!, meta.total)}</span>
+                <Bar part={tree.cum[box]!} whole={meta.total} exact={isExact} />
               </button>
             </li>
           );

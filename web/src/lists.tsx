@@ -14,7 +14,7 @@ interface List {
   empty: string;
   needs?: keyof Meta["has"]; // without it there is no such report to ask for
   note?: string; // what it tells, above it
-  columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "long"][];
+  columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "words" | "long"][];
   pick?: (row: Row) => void;
 }
 
@@ -26,6 +26,9 @@ const stateText = (row: Row): string => {
   const words = [state.at_start ? "at start" : "", state.loaded ? "loaded" : "", state.unloaded ? "unloaded" : ""].filter(Boolean);
   return words.length ? words.join(", ") : ".";
 };
+
+// Imported stacks may have no thread.
+const threadText = (row: Row): string => (typeof row.tid === "number" ? `${text(row.pid)}_${text(row.tid)}` : "not said");
 
 // The ladder on which the symbols of a module are verified, from the lowest rung up.
 const rungs = ["none", "segments", "path", "checksum", "build-id"];
@@ -43,9 +46,9 @@ export function Rung({ match, isUsed }: { match: unknown; isUsed: boolean }) {
   return (
     <span class={rung >= 3 ? "rung" : "rung weak"}>
       <b>
-        <span aria-hidden="true">{"■".repeat(rung) + "□".repeat(4 - rung)}</span> {rungs[rung]}, {rung} of 4
-      </b>
-      : {rungWords[rungs[rung]!]}
+        <span aria-hidden="true">{"■".repeat(rung) + "□".repeat(4 - rung)}</span> {rungs[rung]}, {rung} of 4:
+      </b>{" "}
+      {rungWords[rungs[rung]!]}
     </span>
   );
 }
@@ -60,14 +63,14 @@ export const lists: Record<string, List> = {
     empty: "No thread was seen in this selection. Take the stretch of time or the transforms away.",
     note: "A click on a thread shows it alone in all panes.",
     columns: [
-      ["Thread", (r) => `${text(r.pid)}_${text(r.tid)}`],
+      ["Thread", threadText],
       ["Name", (r) => text(r.name)],
       ["Used", (r, meta) => human(number(r.base), meta.unit), "number"],
       ["Samples", (r) => count(number(r.samples)), "number"],
       ["Events", (r) => count(number(r.events)), "number"],
       ["Switches", (r) => count(number(r.switches)), "number"],
     ],
-    pick: (row) => change({ thread: `${text(row.pid)}_${text(row.tid)}` }),
+    pick: (row) => change({ thread: typeof row.tid === "number" ? threadText(row) : "" }),
   },
   modules: {
     kind: "modules",
@@ -77,7 +80,7 @@ export const lists: Record<string, List> = {
       ["Module", (r) => <>{text(r.path)}{r.build_id ? <small>build-id {text(r.build_id)}</small> : null}</>, "long"],
       ["Symbols verified by", (r) => <><Rung match={r.match} isUsed={isUsed(r)} />{r.reason ? <small>{reasonText(r)}</small> : null}</>, "long"],
       ["Symbols", (r) => count(number(r.symbols)), "number"],
-      ["State", stateText],
+      ["State", stateText, "words"],
     ],
   },
   hooks: {

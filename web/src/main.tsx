@@ -3,7 +3,7 @@
 // detail at the right, and what is under the pointer at the bottom.
 import { render, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Answers, Meta } from "./answers";
+import { type Answers, type Meta, unitOfPlaces } from "./answers";
 import { CallersPane } from "./callers";
 import { ComparedStrip, nextShow, ShowSwitch, WhichTrace } from "./compared";
 import { DetailPane } from "./detail";
@@ -46,7 +46,7 @@ function Pane({ meta }: { meta: Meta }) {
     case "callers":
       return <CallersPane meta={meta} />;
     case "timeline":
-      return <TimelinePane />;
+      return <TimelinePane meta={meta} />;
     case "source":
       return <SourcePane meta={meta} />;
     case "threads":
@@ -144,7 +144,7 @@ function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInp
       )}
       {(state.from || state.to) && (
         <span class="chip">
-          {human(Number(state.from || 0), "ns")} to {state.to ? human(Number(state.to), "ns") : "the end"}{" "}
+          {human(Number(state.from || 0), unitOfPlaces(meta))} to {state.to ? human(Number(state.to), unitOfPlaces(meta)) : "the end"}{" "}
           {meta.has.timeless && <b>sums of the whole run: they have no times</b>}
           <button aria-label="all of the time" onClick={() => change({ from: "", to: "" })}>
             ×
@@ -252,7 +252,7 @@ function Page() {
       <ComparedStrip meta={shown} />
       <Strip meta={shown} />
       <Transforms />
-      <main style={{ gridTemplateColumns: `${left ? `${left}px` : isCompared(shown, state) ? "minmax(340px, 40%)" : `clamp(300px, ${shown.has.calls ? 38 : 35}%, 900px)`} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : isCompared(shown, state) ? "minmax(220px, 23%)" : "clamp(200px, 20%, 560px)"}` }}>
+      <main style={{ gridTemplateColumns: `${left ? `${left}px` : isCompared(shown, state) ? "minmax(340px, 40%)" : `clamp(300px, ${shown.has.calls ? 37.5 : 35}%, 900px)`} 6px minmax(0, 1fr) 6px ${right ? `${right}px` : isCompared(shown, state) ? "minmax(220px, 23%)" : "clamp(200px, 20%, 560px)"}` }}>
         <FunctionsPane meta={shown} />
         <Divider which={0} label="width of the functions" measured={(d) => (d.previousElementSibling as HTMLElement).offsetWidth} />
         <div class="tabs">

@@ -2,7 +2,7 @@
 // What happened when: all threads by how busy they were, and below them the calls and samples of one of
 // them together. Dragging selects a stretch of time, for all panes; the wheel moves what is looked at of it.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Timeline } from "./answers";
+import { type Meta, type Timeline, unitOfPlaces } from "./answers";
 import { Canvas } from "./canvas";
 import type { Keys } from "./engine";
 import type { Surface } from "./flame_draw";
@@ -45,7 +45,7 @@ function placeOf(t: Timeline, look: Look, width: number): Place {
   return { look, x, time: (at) => look.from + (at - labelWidth) / scale, lanesBottom, samplesTop, waitsTop, stepsTop, callsTop };
 }
 
-function drawScale(s: Surface, p: Place): void {
+function drawScale(s: Surface, p: Place, unit: string): void {
   const { from, to } = p.look;
   const span = to - from;
   const rough = span / Math.max(2, (s.width - labelWidth) / 110);
@@ -62,7 +62,8 @@ function drawScale(s: Surface, p: Place): void {
     s.c.stroke();
     s.c.globalAlpha = 1;
     s.c.fillStyle = s.colours.faint;
-    s.c.fillText(human(time, "ns"), x + 3, 12);
+    const words = human(time, unit);
+    if (x + 3 + s.c.measureText(words).width < s.width) s.c.fillText(words, x + 3, 12);
   }
 }
 
@@ -194,8 +195,9 @@ function useFine(keys: Keys, all: Timeline | undefined, look: Look | undefined):
   return fine;
 }
 
-export function TimelinePane() {
+export function TimelinePane({ meta }: { meta: Meta }) {
   const state = useAppState();
+  const unit = unitOfPlaces(meta);
   const keys = selection({ ...state, transforms: [] });
   const key = JSON.stringify(keys);
   const answer = useAnswer(key, (a) => a.timeline({ ...keys, columns }));
@@ -222,11 +224,11 @@ export function TimelinePane() {
   const lookAt = (to: Look): void => setLook(isAll(to, all) ? undefined : { ...to, key });
   const describe = (x: number, y: number): string => {
     const p = placeOf(all, look, width.current);
-    const at = `at ${human(Math.max(0, p.time(x)), "ns")}`;
+    const at = `at ${human(Math.max(0, p.time(x)), unit)}`;
     const span = spanAt(t, p, x, y);
     if (span >= 0) {
       const n = t.spanN[span]!;
-      return `${t.names[t.spanName[span]!]}${n > 1 ? ` and ${n - 1} more short calls` : ""}  ·  ${human(t.spanTo[span]! - t.spanFrom[span]!, "ns")}  ·  ${at}`;
+      return `${t.names[t.spanName[span]!]}${n > 1 ? ` and ${n - 1} more short calls` : ""}  ·  ${human(t.spanTo[span]! - t.spanFrom[span]!, unit)}  ·  ${at}`;
     }
     const sample = sampleAt(t, p, x, y);
     if (sample >= 0) return `${t.names[t.sampleName[sample]!]}${t.sampleN[sample]! > 1 ? ` and ${t.sampleN[sample]! - 1} more samples` : ""}  ·  ${at}`;
@@ -271,7 +273,8 @@ export function TimelinePane() {
           {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads; ` : ""}
           {rowsInWords(t).map((words) => `${words}; `)}
           {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
-          drag over a stretch of time to see it alone in all panes; the wheel moves, with Ctrl it zooms
+          {unit === "ns" ? "" : "imported stacks have no time: they lie in the order of their lines; "}
+          drag over a stretch {unit === "ns" ? "of time " : ""}to see it alone in all panes; the wheel moves, with Ctrl it zooms
         </span>
       </div>
       <Canvas
@@ -284,7 +287,7 @@ export function TimelinePane() {
           width.current = s.width;
           s.c.fillStyle = s.colours.background;
           s.c.fillRect(0, 0, s.width, s.height);
-          drawScale(s, p);
+          drawScale(s, p, unit);
           drawLanes(s, t, p);
           if (all.sampleTime.length) drawSamples(s, t, p);
           if (all.waitFrom.length) drawWaits(s, t, p, p.waitsTop);
