@@ -62,7 +62,7 @@ function randomKeys(about) {
 function report(kind, trace, keys) {
   const options = Object.entries(keys).flatMap(([key, value]) => (value === "" ? [] : [`--${key}`, String(value)]));
   try {
-    return { json: JSON.parse(execFileSync(weir, ["report", kind, trace, "--json", ...options], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })) };
+    return { json: JSON.parse(execFileSync(weir, ["report", kind, trace, "--json", ...options], { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] })) };
   } catch (e) {
     if (e.status === 3 && e.stdout) return { json: JSON.parse(e.stdout) }; // something was lost, and it says so
     return { refused: String(e.stderr).replace(/^weir: /, "").trim() };
@@ -122,6 +122,22 @@ async function compareTree(what, answers, keys, rows) {
   const callers = await answers.callers({ ...keys, routine });
   same(`${what}: callers of ${one.name}`, sorted(waysTo(rows, one)), sorted(waysOf(callers)));
 }
+// Boxes of the call graph are functions; what a search for one finds of itself is what that one used.
+async function compareGraph(what, answers, keys, rows) {
+  const functions = rows.filter((r) => r.kind !== "thread");
+  const graph = functions.length < 3000 ? await answers.graph({ ...keys, filter: 0 }) : undefined;
+  const figures = (r) => [r.name, r.image ?? "", r.calls, r.base, r.cum, r.exact];
+  const byName = (a, b) => (a.join() < b.join() ? -1 : 1);
+  if (graph) same(`${what}: boxes of the call graph`, functions.map(figures).sort(byName), graph.boxes.filter((b) => b.routine).map(figures).sort(byName));
+  if (!functions.length) return;
+  const one = pick(functions);
+  const meant = functions.filter((r) => r.name === one.name);
+  const found = await answers.matches({ ...keys, search: `/^${one.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$/` });
+  same(`${what}: how many a search for ${one.name} means`, meant.length, found.matches);
+  // With both kinds of figure it is as wide as its boxes: samples share what the event around them has.
+  const isPlain = functions.every((r) => r.exact === one.exact && r.base !== null && !r.sampled_cum);
+  if (isPlain) same(`${what}: what ${one.name} used itself`, meant.reduce((sum, r) => sum + r.base, 0), found.base);
+}
 async function comparePage(what, { engine, answers }, keys, truth) {
   for (const kind of Object.keys(truth)) {
     let json, sentence;
@@ -141,6 +157,7 @@ async function comparePage(what, { engine, answers }, keys, truth) {
     same(`${what}: ${kind}`, expected, actual);
   }
   if (truth.tree.json) await compareTree(what, answers, keys, truth.tree.json.rows);
+  if (truth.flat.json) await compareGraph(what, answers, keys, truth.flat.json.rows);
 }
 
 const children = [];
@@ -256,7 +273,7 @@ for (const trace of process.argv.slice(3)) {
   const rows = flat.rows.filter((r) => r.kind !== "thread");
   const images = [...new Set(rows.map((r) => r.image).filter((i) => i && !i.includes(";")))];
   const metrics = [flat.metric.name, "cpu", "wall", "samples", "calls", "instructions", "page-faults", "none"];
-  const about = { names: rows.map((r) => r.name), metrics, threads: threads.rows.map((t) => String(t.tid)).concat("0"), regexes: ["^_", "l", "main|start"], images, span: trace.startsWith("hurt") ? 0 : 300e6 };
+  const about = { names: rows.map((r) => r.name), metrics, threads: threads.rows.map((t) => String(t.tid)).concat("0"), regexes: ["^_", "l", "main|start"], images, span: trace.includes("hurt") ? 0 : 300e6 };
   await compareTrace(trace, about, 7);
 }
 console.log(`# seed ${process.argv[2]}: ${questions.asked} selections, ${questions.answered} with functions, ${refused} refused by both, ${compared} answers compared`);

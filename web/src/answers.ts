@@ -153,8 +153,8 @@ export interface GraphBox extends Partial<Sides> {
   image: string | null;
   state: "leaf" | "folded" | "filtered" | "open";
   calls: number | null;
-  base: number;
-  cum: number;
+  base: number | null;
+  cum: number | null;
   exact: boolean;
   recursive: boolean;
   callees: number;
@@ -170,7 +170,7 @@ export interface GraphArc {
   from: number;
   to: number;
   calls: number | null;
-  cum: number;
+  cum: number | null;
   share: number;
   exact: boolean;
   recursive: boolean;

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Graph, GraphBox, Meta, WidthRule } from "./answers";
 import { Canvas } from "./canvas";
 import { describeSides, isCompared, signOf } from "./difference";
-import { count, human, percent } from "./format";
+import { count, human, percentOf } from "./format";
 import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
@@ -102,7 +102,7 @@ function withPlaces(g: Graph, moved: Places): Graph {
 function describe(g: Graph, box: GraphBox, meta: Meta): string {
   const { before, after, more } = box;
   if (before && after && more) return `${signOf(more.cum)} ${box.name}  ·  ${describeSides({ before, after, more }, meta.unit)}  ·  ${box.shown} of ${box.callees} callees shown`;
-  const shares = `${percent(box.base, g.whole)} self, ${percent(box.cum, g.whole)} with descendants`;
+  const shares = `${percentOf(box.base, g.whole)} self, ${percentOf(box.cum, g.whole)} with descendants`;
   const calls = box.calls === null ? "" : `  ·  ${count(box.calls)} calls`;
   return `${box.name}  ·  ${shares}  ·  ${human(box.cum, meta.unit)}${calls}  ·  ${box.shown} of ${box.callees} callees shown`;
 }
@@ -258,7 +258,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
       const column = shown.boxes.filter((b) => b.layer === box.layer).sort((a, b) => a.y - b.y);
       return column[column.indexOf(box) + (direction === "up" ? -1 : 1)];
     }
-    const arcs = shown.arcs.filter((a) => (direction === "out" ? a.from === i : a.to === i)).sort((a, b) => b.cum - a.cum);
+    const arcs = shown.arcs.filter((a) => (direction === "out" ? a.from === i : a.to === i)).sort((a, b) => b.share - a.share);
     return arcs[0] && shown.boxes[direction === "out" ? arcs[0].to : arcs[0].from];
   };
   const onKeyDown = (e: KeyboardEvent): void => {
@@ -374,7 +374,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
     let at = 0;
     for (;;) {
       seen.add(at);
-      const out = g.arcs.filter((a) => a.from === at && !a.back && !seen.has(a.to)).sort((a, b) => b.cum - a.cum);
+      const out = g.arcs.filter((a) => a.from === at && !a.back && !seen.has(a.to)).sort((a, b) => b.share - a.share);
       if (!out[0] || out[0].share < hotShare) break;
       at = out[0].to;
       if (out.length > 1 && out[0].share < partingShare) break;

@@ -3,7 +3,7 @@
 import type { Graph, GraphArc, GraphBox, WidthRule } from "./answers";
 import type { Surface } from "./flame_draw";
 import { signed, signOf } from "./difference";
-import { count, human, percent, shorten } from "./format";
+import { count, human, percentOf, shorten } from "./format";
 
 export type Datum = "none" | "self" | "self %" | "cum" | "cum %" | "calls" | "difference";
 export const data: Datum[] = ["none", "self", "self %", "cum", "cum %", "calls"];
@@ -33,11 +33,11 @@ export function datumText(box: GraphBox, datum: Datum, g: Graph, unit: string): 
     case "self":
       return human(box.base, unit);
     case "self %":
-      return percent(box.base, g.whole);
+      return percentOf(box.base, g.whole);
     case "cum":
       return human(box.cum, unit);
     case "cum %":
-      return percent(box.cum, g.whole);
+      return percentOf(box.cum, g.whole);
     case "calls":
       return count(box.calls);
     case "difference":

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "cmd/report/report.h"
 #include "cmd/view/engine.h"
 #include "query/call_graph.h"
 
@@ -89,6 +90,7 @@ static int take_numbers(struct asked *a, const struct question *q, struct err *e
 /* What a graph is of: a tree; of two traces the tree of both, whose figures are for widths alone. */
 struct graphed {
 	const struct calltree *tree;
+	const struct profile *profile;	    /* of two, the newer one */
 	const struct view_comparison *both; /* NULL: of one */
 	uint64_t total;
 };
@@ -106,14 +108,14 @@ static const struct flat_row *row_of(const struct graphed *of, const struct grap
 
 static bool is_exact(const struct graphed *of, const struct graph_function *f)
 {
-	return f->routine ? row_of(of, f)->exact
-			  : calltree_has_events(
-				    of->both ? of->both->sides[DIFF_AFTER]->tree : of->tree);
+	return f->routine ? row_of(of, f)->exact : calltree_has_events(of->profile->tree);
 }
 
 static void put_figures(struct json *j, const struct graphed *of, const struct graph_function *f)
 {
+	const struct report report = {.profile = of->profile};
 	const struct flat_row *row = row_of(of, f);
+	bool is_measured;
 
 	if (of->both && f->routine) {
 		const struct tree_diff_row *both = &of->both->diff->rows[f->routine];
@@ -121,9 +123,10 @@ static void put_figures(struct json *j, const struct graphed *of, const struct g
 		view_put_function_diff(j, of->both, both);
 		row = &both->sides[DIFF_AFTER];
 	}
-	json_u64_if(j, "calls", row->has_events, row->calls);
-	json_u64(j, "base", row->base);
-	json_u64(j, "cum", of->both && !f->routine ? of->total : row->cum);
+	is_measured = !f->routine || report_is_measured(&report, row->exact);
+	json_u64_if(j, "calls", row->has_events && report_has_calls(&report), row->calls);
+	json_u64_if(j, "base", is_measured, row->base);
+	json_u64_if(j, "cum", is_measured, of->both && !f->routine ? of->total : row->cum);
 	json_bool(j, "exact", is_exact(of, f));
 }
 
@@ -156,14 +159,16 @@ static void put_arc(struct json *j, const struct graphed *of, const struct call_
 	static const char *const widths[] = {"none", "linear", "log", "adaptive"};
 	const struct graph_arc *arc = &g->arcs[i];
 	const struct graph_line *line = &g->layout.lines[i];
+	const struct report report = {.profile = of->profile};
+	bool is_exact_arc = of->both ? is_exact(of, &g->functions[line->to]) : arc->is_exact;
 
 	json_object_begin(j, NULL);
 	json_u64(j, "from", line->from);
 	json_u64(j, "to", line->to);
 	json_u64_if(j, "calls", arc->has_calls, arc->calls);
-	json_u64(j, "cum", arc->cum);
+	json_u64_if(j, "cum", report_is_measured(&report, is_exact_arc), arc->cum);
 	json_double(j, "share", arc->share);
-	json_bool(j, "exact", of->both ? is_exact(of, &g->functions[line->to]) : arc->is_exact);
+	json_bool(j, "exact", is_exact_arc);
 	json_bool(j, "recursive", arc->is_recursive);
 	json_bool(j, "back", line->is_back);
 	json_object_begin(j, "width");
@@ -277,6 +282,7 @@ int view_answer_graph(
 	if (view_profile(e, q, &p, err) < 0 || check_calls(p, err) < 0)
 		return err->code;
 	of.tree = p->tree;
+	of.profile = p;
 	of.total = p->total;
 	return take_and_answer(q, &of, out, err);
 }
@@ -291,6 +297,7 @@ int view_answer_diff_graph(
 		check_calls(c.sides[DIFF_AFTER], err) < 0)
 		return err->code;
 	of.tree = c.diff->both;
+	of.profile = c.sides[DIFF_AFTER];
 	of.total = c.sides[DIFF_AFTER]->total;
 	return take_and_answer(q, &of, out, err);
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "cmd/view/answer_export.h"
+#include "cmd/view/answer_source.h"
 #include "cmd/view/engine.h"
 
 static struct view_engine *engine;
@@ -347,6 +349,115 @@ static void a_diff_has_the_keys_of_a_selection(void)
 	end_world();
 }
 
+/* main has events in both; s is known by a sample alone before, and by an event after. */
+static void begin_sampled_before(void)
+{
+	struct trace_reader *before;
+	uint32_t own, f_main, f_s;
+
+	begin();
+	own = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f_main = named("main", FRAME_KIND_NATIVE);
+	f_s = named("s", FRAME_KIND_NATIVE);
+	enter(own, 500, f_main, false);
+	sample(502, STACK(f_main, f_s), 3);
+	enter(own, 510, f_main, true);
+	CHECK_EQ(trace_writer_close(w, &err), 0);
+	CHECK_EQ(trace_reader_open(&before, path, &err), 0);
+	begin();
+	own = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f_main = named("main", FRAME_KIND_NATIVE);
+	f_s = named("s", FRAME_KIND_NATIVE);
+	enter(own, 500, f_main, false);
+	enter(own, 501, f_s, false);
+	enter(own, 505, f_s, true);
+	enter(own, 510, f_main, true);
+	CHECK_EQ(trace_writer_close(w, &err), 0);
+	CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
+	engine = view_engine_new(reader, before, NULL);
+	reader = NULL;
+}
+
+static void what_is_not_measured_is_no_number(void)
+{
+	uint32_t i;
+
+	begin_sampled_before();
+	CHECK(ask("diff?metric=calls"));
+	i = box_of("main", 1);
+	CHECK(f64("before_cum", i) == 1 && f64("cum", i) == 2 && f64("more_cum", i) == 1);
+	i = box_of("s", 2);
+	CHECK(isnan(f64("before_cum", i)) && isnan(f64("before_base", i)) &&
+		isnan(f64("before_calls", i)));
+	CHECK(f64("cum", i) == 1 && f64("base", i) == 1 && f64("calls", i) == 1);
+	CHECK(isnan(f64("more_cum", i)) && isnan(f64("more_base", i)));
+	CHECK(f64("before_samples", i) == 1 && f64("samples", i) == 0);
+	CHECK(ask("diff-functions?metric=calls"));
+	CHECK(answer_has("\"more\": {\"base\": null, \"cum\": null, \"calls\": null}"));
+	/* Nor in the trace itself: its tree, its graph. */
+	CHECK(ask("tree?metric=calls&trace=1"));
+	CHECK(length("node", 4) == 3 && f64("cum", 1) == 1 && isnan(f64("cum", 2)) &&
+		isnan(f64("base", 2)) && isnan(f64("calls", 2)));
+	CHECK(ask("graph?metric=calls&trace=1&filter=0"));
+	CHECK(answer_has("\"calls\": null, \"base\": null, \"cum\": null"));
+	end_world();
+}
+
+static bool matches(const char *question, unsigned n, unsigned base, unsigned cum)
+{
+	char expected[100];
+
+	snprintf(expected, sizeof(expected), "{\"matches\": %u, \"base\": %u, \"cum\": %u, ", n,
+		base, cum);
+	return ask(question) && !strncmp(buf_text(&answer), expected, strlen(expected));
+}
+
+static void a_search_has_its_part_of_the_whole(void)
+{
+	begin_world();
+	CHECK(matches("matches?search=a<B", 1, 9, 9)); /* large or small */
+	CHECK(answer_has("\"total\": 14, \"names\": [\"a<b>&\\\"\"]"));
+	CHECK(matches("matches?search=/^b$/", 1, 2, 6));
+	CHECK(matches("matches?search=/^(b|a.*)$/", 2, 11, 11)); /* a below b counts once */
+	CHECK(matches("matches?search=main", 1, 3, 14));
+	CHECK(matches("matches?search=nothing", 0, 0, 0));
+	CHECK(matches("matches?search=/^b$/&transform=drop=/^a/", 1, 2, 2));
+	CHECK(matches("matches?search=/^a/&to=4", 1, 3, 3));
+	CHECK(matches("matches?search=/a", 0, 0, 0)); /* a text that begins with a slash */
+	refuse("matches", "matches needs something to search");
+	refuse("matches?search=", "matches needs something to search");
+	refuse("matches?search=/(/", "'/(/': is not a regular expression");
+	refuse("matches?search=a&order=cum", "'order' is not a key of matches");
+	end_world();
+}
+
+static void an_export_is_that_of_weir_export(void)
+{
+	struct view_sources sources = {0};
+	struct view_more more = {&sources, view_answer_here};
+
+	write_trace();
+	sources.engine = engine = view_engine_new(reader, NULL, &more);
+	reader = NULL;
+	CHECK(ask("export/folded"));
+	CHECK(answer_has(";main 3\n") && answer_has(";main;b 2\n") &&
+		answer_has(";main;a<b>&\" 5\n") && answer_has(";main;b;a<b>&\" 4\n"));
+	CHECK(ask("export/folded?transform=fold=b"));
+	CHECK(answer_has(";main 5\n") && answer_has(";main;a<b>&\" 9\n") && !answer_has(";b"));
+	CHECK(ask("export/folded?metric=calls") && answer_has(";main;a<b>&\" 2\n"));
+	CHECK(ask("export/folded?to=4") && answer_has(";main;a<b>&\" 3\n"));
+	CHECK(ask("export/pprof") && answer.n > 30 && !memcmp(answer.p, "\x1f\x8b", 2));
+	CHECK(ask("export/pprof?from=1&to=4&thread=101&metric=calls"));
+	refuse("export/pprof?transform=fold=b", "which no transform changes");
+	refuse("export/lcov", "'lcov': is no kind of export here");
+	refuse("export/folded?order=cum", "'order' is not a key of export");
+	refuse("export/folded?thread=7", "has no thread '7'");
+	end_world();
+	begin_world();
+	refuse("export/folded", "'export': is no kind of question"); /* as in a file */
+	end_world();
+}
+
 static void wrong_questions_are_refused(void)
 {
 	char *many = malloc(QUESTION_BYTES_MAX + 2);
@@ -385,6 +496,11 @@ int main(void)
 		{"every answer can be of either trace", every_answer_can_be_of_either_trace},
 		{"a diff is the tree of both", a_diff_is_the_tree_of_both},
 		{"a diff has the keys of a selection", a_diff_has_the_keys_of_a_selection},
+		{"what is not measured is no number, in either trace and in the difference",
+			what_is_not_measured_is_no_number},
+		{"a search has its part of the whole, once", a_search_has_its_part_of_the_whole},
+		{"an export is that of weir export for the selection",
+			an_export_is_that_of_weir_export},
 		{"wrong questions are refused with a sentence", wrong_questions_are_refused},
 	};
 
