@@ -13,8 +13,10 @@
 #define CODE_BYTES_MAX	 (64u << 20)
 #define COPY_BYTES_MAX	 (1u << 20) /* of a stub's own bytes */
 #define NAME_BYTES_MAX	 128
-#define LIVE_MAX	 (1u << 17) /* codes that are known at once; beyond, all are forgotten */
-#define DEAD_MAX	 4096	    /* replaced ones whose names can still be asked for */
+#define DEBUG_BYTES_MAX                                                                            \
+	(64u << 20)	    /* of debug information of all codes; beyond, it is read again */
+#define LIVE_MAX (1u << 17) /* codes that are known at once; beyond, all are forgotten */
+#define DEAD_MAX 4096	    /* replaced ones whose names can still be asked for */
 
 /* The header as it is now, in a buffer with the block's header in front. */
 struct header {
@@ -131,7 +133,8 @@ static void find_own_scopes(const struct jvm *jvm, struct code *c, const struct 
 	c->scopes_pcs_bytes = (uint32_t)(pcs_end - pcs);
 }
 
-/* ... or in two blocks of its own (from JDK 25). What is between is refused: it is not told where. */
+/* ... or in two blocks of its own (from JDK 25): descriptors and scopes in one, in either order, methods
+ * behind the relocations in the other. What is between is refused: it is not told where. */
 static void find_separate_scopes(const struct jvm *jvm, struct code *c, const struct header *h)
 {
 	const struct vm_layout *l = &jvm->layout;
@@ -144,16 +147,16 @@ static void find_separate_scopes(const struct jvm *jvm, struct code *c, const st
 	uint64_t mutable_end = vm_get(h->blob, l->blob_mutable_size);
 
 	if (!l->blob_mutable_data.width || !l->blob_mutable_size.width ||
-		!l->blob_relocation_size.width || !vm_is_pointer(immutable) || data > pcs ||
+		!l->blob_relocation_size.width || !vm_is_pointer(immutable) || data > end ||
 		pcs > end || end > CODE_BYTES_MAX || relocations > mutable_end ||
 		mutable_end > CODE_BYTES_MAX)
 		return;
 	c->metadata = mutable + relocations;
 	c->metadata_bytes = (uint32_t)(mutable_end - relocations);
 	c->scopes_data = immutable + data;
-	c->scopes_data_bytes = (uint32_t)(pcs - data);
+	c->scopes_data_bytes = (uint32_t)((data < pcs ? pcs : end) - data);
 	c->scopes_pcs = immutable + pcs;
-	c->scopes_pcs_bytes = (uint32_t)(end - pcs);
+	c->scopes_pcs_bytes = (uint32_t)((pcs < data ? data : end) - pcs);
 }
 
 static void read_method_code(const struct jvm *jvm, struct code *c, const struct header *h)
@@ -204,10 +207,23 @@ static bool read_blob(struct jvm *jvm, struct code *c, const struct header *h)
 
 /* --- those that are known --- */
 
-static void code_free(struct code *c)
+static size_t debug_bytes(const struct code *c)
 {
-	if (c)
-		free(c->copy);
+	return (size_t)c->scopes_pcs_bytes + c->scopes_data_bytes + c->metadata_bytes;
+}
+
+static void drop_copies(struct jvm *jvm, struct code *c)
+{
+	if (c->debug)
+		jvm->debug_bytes -= debug_bytes(c);
+	free(c->debug);
+	free(c->copy);
+	c->debug = c->copy = NULL;
+}
+
+static void code_free(struct jvm *jvm, struct code *c)
+{
+	drop_copies(jvm, c);
 	free(c);
 }
 
@@ -215,14 +231,13 @@ static void code_free(struct code *c)
 static void bury(struct jvm *jvm, struct code *c)
 {
 	c->is_dead = true;
-	free(c->copy);
-	c->copy = NULL;
+	drop_copies(jvm, c);
 	if (jvm->dead.n < DEAD_MAX) {
 		vec_push(&jvm->dead, c);
 		return;
 	}
 	*map_ensure(&jvm->by_number, jvm->dead.v[jvm->next_dead]->number, NULL) = 0;
-	code_free(jvm->dead.v[jvm->next_dead]);
+	code_free(jvm, jvm->dead.v[jvm->next_dead]);
 	jvm->dead.v[jvm->next_dead] = c;
 	jvm->next_dead = (jvm->next_dead + 1) % DEAD_MAX;
 }
@@ -239,9 +254,9 @@ static void remove_at(struct jvm *jvm, size_t from, size_t to)
 static void forget_all(struct jvm *jvm)
 {
 	for (size_t i = 0; i < jvm->codes.n; i++)
-		code_free(jvm->codes.v[i]);
+		code_free(jvm, jvm->codes.v[i]);
 	for (size_t i = 0; i < jvm->dead.n; i++)
-		code_free(jvm->dead.v[i]);
+		code_free(jvm, jvm->dead.v[i]);
 	jvm->codes.n = jvm->dead.n = jvm->next_dead = 0;
 	map_reset(&jvm->by_number);
 }
@@ -266,7 +281,7 @@ static struct code *read_new(struct jvm *jvm, uint64_t pc)
 
 	if (!code_cache_find_start(jvm, pc, &c->start) || !header_read(jvm, c->start, &h) ||
 		!read_blob(jvm, c, &h) || pc < c->code_begin || pc >= c->end) {
-		code_free(c);
+		code_free(jvm, c);
 		return NULL;
 	}
 	c->number = ++jvm->next_number;
@@ -366,6 +381,49 @@ struct span code_bytes(struct jvm *jvm, struct code *code)
 		}
 	}
 	return (struct span){code->copy, n};
+}
+
+static bool is_still(struct jvm *jvm, const struct code *c)
+{
+	struct header h;
+
+	return header_read(jvm, c->start, &h) && is_same(jvm, c, &h);
+}
+
+static bool read_debug(struct jvm *jvm, struct code *c)
+{
+	struct proc_part parts[3];
+
+	if (!c->scopes_pcs || c->is_dead || debug_bytes(c) > DEBUG_BYTES_MAX)
+		return false;
+	if (jvm->debug_bytes + debug_bytes(c) > DEBUG_BYTES_MAX)
+		for (size_t i = 0; i < jvm->codes.n; i++)
+			drop_copies(jvm, jvm->codes.v[i]);
+	c->debug = mem_alloc(debug_bytes(c) + 1);
+	jvm->debug_bytes += debug_bytes(c);
+	parts[0] = (struct proc_part){c->scopes_pcs, c->debug, c->scopes_pcs_bytes, false};
+	parts[1] = (struct proc_part){
+		c->scopes_data, c->debug + c->scopes_pcs_bytes, c->scopes_data_bytes, false};
+	parts[2] = (struct proc_part){c->metadata,
+		c->debug + c->scopes_pcs_bytes + c->scopes_data_bytes, c->metadata_bytes, false};
+	return vm_read_parts(&jvm->memory, parts, 3) && parts[0].is_read && parts[1].is_read &&
+	       parts[2].is_read && is_still(jvm, c);
+}
+
+bool code_scopes(struct jvm *jvm, struct code *code, struct scopes *scopes)
+{
+	const uint8_t *p;
+
+	if (!code->debug && !read_debug(jvm, code)) {
+		drop_copies(jvm, code);
+		return false;
+	}
+	p = code->debug;
+	scopes->pcs = (struct span){p, code->scopes_pcs_bytes};
+	scopes->data = (struct span){p + scopes->pcs.n, code->scopes_data_bytes};
+	scopes->metadata = (struct span){p + scopes->pcs.n + scopes->data.n, code->metadata_bytes};
+	scopes->least = jvm->least_byte;
+	return true;
 }
 
 void codes_release(struct jvm *jvm)

@@ -138,30 +138,42 @@ static bool try_caller(struct step *s, const struct exit_rule *rule, struct exit
 	return true;
 }
 
-static const struct exit_rule *stub_rule(struct step *s)
+/* The rule of the place, looked for once by `find`; NULL when there is none. */
+static const struct exit_rule *rule_of(
+	struct step *s, bool (*find)(struct step *s, struct exit_rule *rule))
 {
 	uint64_t key = (uint64_t)s->code->number << 32 | (s->pc - s->code->start);
 	struct exit_rules *rules = &s->jvm->exit_rules;
+	struct exit_rule rule;
 	bool is_new;
 	uint64_t *slot;
 
-	if (rules->n >= EXIT_RULES_MAX) {
+	if (rules->by_place.n >= EXIT_RULES_MAX) {
 		map_reset(&rules->by_place);
 		rules->n = 0;
 	}
 	slot = map_ensure(&rules->by_place, key, &is_new);
 	if (is_new) {
-		struct exit_rule rule;
-		struct exit_code code = {code_bytes(s->jvm, s->code), s->code->code_begin,
-			s->code->code_begin, s->code->code_end};
-
 		*slot = NONE;
-		if (exit_rule_find(&rule, &code, s->pc, STUB_INSNS_MAX)) {
+		if (find(s, &rule)) {
 			*slot = (uint32_t)rules->n;
 			vec_push(rules, rule);
 		}
 	}
 	return *slot == NONE ? NULL : &rules->v[*slot];
+}
+
+static bool find_in_stub(struct step *s, struct exit_rule *rule)
+{
+	struct exit_code code = {code_bytes(s->jvm, s->code), s->code->code_begin,
+		s->code->code_begin, s->code->code_end};
+
+	return exit_rule_find(rule, &code, s->pc, STUB_INSNS_MAX);
+}
+
+static const struct exit_rule *stub_rule(struct step *s)
+{
+	return rule_of(s, find_in_stub);
 }
 
 /* --- the interpreter --- */
@@ -319,24 +331,29 @@ static bool took_frame(const struct exit_rule *rule)
 	       rule->regs[RBP].kind == EXIT_MEMORY;
 }
 
-/* The innermost frame of a method: it may be in the prologue or in the epilogue. */
-static enum jvm_step step_innermost_method(struct step *s)
+/* Only what is not in the middle of the method, where its frame is as large as it says. */
+static bool find_in_method(struct step *s, struct exit_rule *rule)
 {
 	uint8_t bytes[METHOD_BYTES];
 	uint64_t left = s->code->code_end > s->pc ? s->code->code_end - s->pc : 0;
 	struct exit_code code = {{bytes, left < sizeof(bytes) ? left : sizeof(bytes)}, s->pc,
 		s->code->code_begin, s->code->code_end};
-	struct exit_rule rule;
+
+	return vm_read(&s->jvm->memory, s->pc, bytes, code.bytes.n) &&
+	       (exit_rule_find_prologue(
+			rule, &code, s->pc, s->code->frame_bytes, METHOD_INSNS_MAX) ||
+		       (exit_rule_find(rule, &code, s->pc, METHOD_INSNS_MAX) &&
+			       (rule->how == EXIT_BY_RETURN || took_frame(rule) ||
+				       !s->code->frame_bytes)));
+}
+
+/* The innermost frame of a method: it may be in the prologue or in the epilogue. */
+static enum jvm_step step_innermost_method(struct step *s)
+{
+	const struct exit_rule *rule = rule_of(s, find_in_method);
 	struct caller c;
 
-	if (!vm_read(&s->jvm->memory, s->pc, bytes, code.bytes.n))
-		return step_by_size(s);
-	if (exit_rule_find_prologue(&rule, &code, s->pc, s->code->frame_bytes, METHOD_INSNS_MAX) &&
-		try_caller(s, &rule, rule.ret, rule.sp, false, &c))
-		return finish(s, &c);
-	if (exit_rule_find(&rule, &code, s->pc, METHOD_INSNS_MAX) &&
-		(rule.how == EXIT_BY_RETURN || took_frame(&rule) || !s->code->frame_bytes) &&
-		try_caller(s, &rule, rule.ret, rule.sp, false, &c))
+	if (rule && try_caller(s, rule, rule->ret, rule->sp, false, &c))
 		return finish(s, &c);
 	return s->code->frame_bytes ? step_by_size(s)
 				    : lost(s, "compiled code without a frame is not understood");

@@ -47,6 +47,8 @@ void jvm_free(struct jvm *jvm)
 	methods_free(jvm->methods);
 	vec_release(&jvm->codelets);
 	vec_release(&jvm->exit_rules);
+	vec_release(&jvm->place_levels);
+	map_release(&jvm->place_levels.by_place);
 	map_release(&jvm->exit_rules.by_place);
 	map_release(&jvm->codelet_states);
 	intern_release(&jvm->texts);
@@ -95,10 +97,12 @@ static bool begin(struct jvm *jvm)
 void jvm_begin_batch(struct jvm *jvm)
 {
 	jvm->batch++;
-	if (!jvm->is_ready)
+	if (!jvm->is_ready) {
 		jvm->is_ready = begin(jvm);
-	else if (!jvm->is_gone)
+	} else if (!jvm->is_gone) {
 		codes_compare(jvm);
+		methods_compare(jvm);
+	}
 }
 
 const char *jvm_hindrance(const struct jvm *jvm)

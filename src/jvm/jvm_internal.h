@@ -10,6 +10,7 @@
 #include "elf/elf_file.h"
 #include "jvm/exit_rule.h"
 #include "jvm/jvm.h"
+#include "jvm/scopes.h"
 #include "jvm/vm_layout.h"
 #include "jvm/vm_memory.h"
 
@@ -59,6 +60,8 @@ struct code {
 	uint64_t scopes_data, scopes_pcs, metadata; /* debug information; 0 = not known */
 	uint32_t scopes_data_bytes, scopes_pcs_bytes, metadata_bytes;
 
+	uint8_t *
+		debug; /* copies of scopes_pcs, scopes_data and metadata, one behind the other; owned */
 	uint8_t *copy; /* of stubs: their bytes from code_begin, read at first use; owned */
 };
 
@@ -73,12 +76,20 @@ struct codelet {
 struct method;
 struct methods;
 
-/* Of places in stubs, by code and offset: found once. */
-#define EXIT_RULES_MAX 8192
+/* How code is left from a place, by code and offset: found once. */
+#define EXIT_RULES_MAX 16384
 struct exit_rules {
 	struct exit_rule *v;
 	size_t n, cap;
 	struct map by_place;
+};
+
+/* What was found of places in compiled code, kept for when the code is gone. */
+#define PLACE_LEVELS_MAX (1u << 20)
+struct place_levels {
+	struct jvm_level *v;
+	size_t n, cap;
+	struct map by_place; /* number and offset -> first << 8 | how many */
 };
 
 struct jvm {
@@ -103,6 +114,8 @@ struct jvm {
 	uint64_t interpreter_low, interpreter_high;
 	uint64_t call_stub_return, continuation_return;
 	unsigned least_byte; /* of compressed streams, see unsigned5.h */
+	size_t debug_bytes;  /* of all copies of debug information */
+	struct place_levels place_levels;
 	struct exit_rules exit_rules;
 	struct map codelet_states; /* by address, enum codelet_state */
 	struct intern texts;
@@ -126,6 +139,8 @@ struct code *code_by_number(struct jvm *jvm, uint32_t number);
 void codes_compare(struct jvm *jvm);
 /* The code's own bytes from code_begin on, kept; empty when they cannot be read. */
 struct span code_bytes(struct jvm *jvm, struct code *code);
+/* Its debug information, kept; false when it is not known or cannot be read. */
+bool code_scopes(struct jvm *jvm, struct code *code, struct scopes *scopes);
 void codes_release(struct jvm *jvm);
 
 /* --- interpreter.c --- */
@@ -137,6 +152,8 @@ struct methods *methods_new(void);
 void methods_free(struct methods *methods);
 /* The Method at this address, read or compared in this batch; NULL when there is none. */
 const struct method *method_find(struct jvm *jvm, uint64_t addr);
+/* Compares all that the last batch used, with few system calls. */
+void methods_compare(struct jvm *jvm);
 const struct method *method_by_number(struct jvm *jvm, uint32_t number);
 uint32_t method_number(const struct method *method);
 bool method_is_native(const struct method *method);

@@ -75,6 +75,7 @@ void methods_free(struct methods *methods)
 /* --- comparing --- */
 
 #define N_IDENTITY_PARTS 9
+#define COMPARED_MAX	 32 /* methods compared by one call */
 
 /* Where the identity is read from, and into what. */
 struct identity_bytes {
@@ -127,20 +128,50 @@ static bool is_same(const struct jvm *jvm, const struct method *m, const struct 
 	       is_same_symbol(jvm, &id->class_name, b->symbols[2]);
 }
 
-static bool compare(struct jvm *jvm, const struct method *m)
+/* Of `n` methods at once; sets is_same of each. False when the JVM is gone. */
+static bool compare_some(struct jvm *jvm, struct method *const *methods, size_t n, bool *same)
 {
-	struct identity_bytes b;
-	struct proc_part parts[N_IDENTITY_PARTS];
+	struct identity_bytes b[COMPARED_MAX];
+	struct proc_part parts[COMPARED_MAX * N_IDENTITY_PARTS];
 
-	identity_parts(jvm, m, &b, parts);
-	if (!vm_read_parts(&jvm->memory, parts, N_IDENTITY_PARTS)) {
+	for (size_t i = 0; i < n; i++)
+		identity_parts(jvm, methods[i], &b[i], parts + i * N_IDENTITY_PARTS);
+	if (!vm_read_parts(&jvm->memory, parts, n * N_IDENTITY_PARTS)) {
 		jvm->is_gone = true;
-		return true; /* the JVM is gone: what was read stays */
+		return false;
 	}
-	for (size_t i = 0; i < N_IDENTITY_PARTS; i++)
-		if (!parts[i].is_read)
-			return false;
-	return is_same(jvm, m, &b);
+	for (size_t i = 0; i < n; i++) {
+		same[i] = is_same(jvm, methods[i], &b[i]);
+		for (size_t k = 0; k < N_IDENTITY_PARTS; k++)
+			same[i] = same[i] && parts[i * N_IDENTITY_PARTS + k].is_read;
+	}
+	return true;
+}
+
+static bool compare(struct jvm *jvm, struct method *m)
+{
+	bool same;
+
+	return !compare_some(jvm, &m, 1, &same) || same;
+}
+
+void methods_compare(struct jvm *jvm)
+{
+	struct methods *methods = jvm->methods;
+	struct method *some[COMPARED_MAX];
+	bool same[COMPARED_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < methods->all.n && !jvm->is_gone; i++) {
+		if (methods->all.v[i]->batch + 1 == jvm->batch)
+			some[n++] = methods->all.v[i];
+		if (!n || (n < COMPARED_MAX && i + 1 < methods->all.n))
+			continue;
+		if (compare_some(jvm, some, n, same))
+			for (size_t k = 0; k < n; k++)
+				some[k]->batch += same[k];
+		n = 0;
+	}
 }
 
 /* --- reading a new one --- */
