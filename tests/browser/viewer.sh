@@ -109,6 +109,38 @@ look_by_file() { # NAME TRACE
 }
 together look_by_server merged merged.weir -- look_by_file sampled sampled.weir
 
+# tests/golden/average.txt, as events and as a program: 40 calls of D from B cost three times as much as 40 from C.
+python3 - >average.events <<'P'
+t = 0
+def at(d, what, name):
+    global t
+    t += d
+    print(t, what, name)
+at(0, "enter", "start"); at(1, "enter", "main"); at(10, "enter", "A"); at(100, "enter", "B")
+for i in range(40):
+    at(5, "enter", "D"); at(7 + i % 2, "leave", "D")
+at(0, "leave", "B"); at(0, "enter", "C")
+for i in range(40):
+    at(7 + i % 2, "enter", "D"); at(2 + i % 2, "leave", "D")
+at(0, "leave", "C"); at(0, "leave", "A"); at(0, "leave", "main"); at(0, "leave", "start")
+P
+"$WEIR" import events average.events -o average-events.weir >/dev/null 2>&1
+cat >average.c <<'C'
+static volatile unsigned sink;
+#define WORK(n) for (unsigned i = 0; i < (n) * 10000u; i++) sink = i
+__attribute__((noinline)) static void D(unsigned n) { WORK(n); }
+__attribute__((noinline)) static void B(void) { WORK(800); for (int k = 0; k < 40; k++) D(30); }
+__attribute__((noinline)) static void C(void) { WORK(1200); for (int k = 0; k < 40; k++) D(10); }
+__attribute__((noinline)) static void A(void) { WORK(400); B(); C(); }
+int main(void) { WORK(40); A(); return 0; }
+C
+"$WEIR" count gcc -O1 -fno-ipa-cp -o average average.c >/dev/null 2>&1 && ./average
+average_page() { # NAME TRACE TOLERANCE
+	"$WEIR" report --html "$1.html" "$2" || not_ok "$1: the file is written"
+	timeout 100 node "$ROOT/tests/browser/average.mjs" "$1" "file://$PWD/$1.html" "$3" || not_ok "$1: the test ends well: status $?"
+}
+together average_page average-events average-events.weir 0 -- average_page average-program average.weir 0.5
+
 # The picture of README.
 "$WEIR" record -q --functions 'Perl_pp_sort,Perl_pp_helem,Perl_pp_join' -o perl.weir -- \
 	perl -e '$h{$_ % 9973} .= join ",", sort map { $_ ^ 5 } 1..9 for 1..200000'
