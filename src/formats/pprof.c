@@ -127,8 +127,19 @@ static void put_line(struct exporter *e, struct buf *to, uint64_t function, uint
 	protobuf_message(to, LOCATION_LINE, &e->inner);
 }
 
-static uint64_t location_addr(const struct trace_frame *frame)
+/* Of a JVM's image addresses are numbers, which mean nothing to others. */
+static uint32_t location_image(const struct exporter *e, const struct trace_frame *frame)
 {
+	const struct trace_image *image = trace_reader_image(e->reader, frame->image);
+	bool is_java = !strcmp(trace_reader_string(e->reader, image->path), JAVA_IMAGE_PATH);
+
+	return is_java ? 0 : frame->image;
+}
+
+static uint64_t location_addr(const struct exporter *e, const struct trace_frame *frame)
+{
+	if (frame->image && !location_image(e, frame))
+		return 0;
 	return frame->addr - (frame->is_caller && frame->addr ? 1 : 0);
 }
 
@@ -137,7 +148,7 @@ static uint32_t location_of_frame(struct exporter *e, uint32_t frame_id)
 	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
 
 	if (!e->location_of[frame_id]) {
-		pprof_mappings_add(&e->mappings, frame->image, location_addr(frame));
+		pprof_mappings_add(&e->mappings, location_image(e, frame), location_addr(e, frame));
 		vec_push(&e->frames, frame_id);
 		e->location_of[frame_id] = (uint32_t)e->frames.n;
 	}
@@ -147,13 +158,13 @@ static uint32_t location_of_frame(struct exporter *e, uint32_t frame_id)
 static void put_location(struct exporter *e, uint32_t id, uint32_t frame_id)
 {
 	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
-	const struct pprof_mapping *m = pprof_mapping_find(&e->mappings, frame->image);
+	const struct pprof_mapping *m = pprof_mapping_find(&e->mappings, location_image(e, frame));
 
 	frame_names_get(e->reader, frame_id, &e->levels);
 	buf_reset(&e->part);
 	protobuf_number(&e->part, LOCATION_ID, id);
 	protobuf_number(&e->part, LOCATION_MAPPING, m ? m->id : 0);
-	protobuf_number(&e->part, LOCATION_ADDRESS, location_addr(frame) + (m ? m->shift : 0));
+	protobuf_number(&e->part, LOCATION_ADDRESS, location_addr(e, frame) + (m ? m->shift : 0));
 	for (size_t i = 0; i < e->levels.n; i++) {
 		const struct frame_level *level = &e->levels.v[i];
 

@@ -247,6 +247,7 @@ static struct image_content *open_image(
 	image->kind = kind;
 	image->inode = q->mapping.inode;
 	image->path = kind == IMAGE_KIND_JIT ? mem_strdup("[jit]") : mem_strdup(path);
+	image->is_jvm = kind == IMAGE_KIND_ELF && !strcmp(path_base_name(path), "libjvm.so");
 	if (kind == IMAGE_KIND_JIT)
 		image->pid = q->pid;
 	if (kind == IMAGE_KIND_ELF)
@@ -311,6 +312,11 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 
 	free(plain);
 	return same;
+}
+
+const char *images_opened(struct images *t, uint32_t number)
+{
+	return t->items.v[number]->opened;
 }
 
 uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w)

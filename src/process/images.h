@@ -33,6 +33,7 @@ struct image {
 	uint32_t trace_id; /* in the trace's image table; 0 = not written yet */
 	bool is_hit;	   /* frames refer to it; else it is at most in a snapshot */
 	bool unloads;	   /* image_unloads_code() */
+	bool is_jvm;	   /* by its name: libjvm.so, readable or not */
 };
 
 /* What the kernel or /proc says about a mapping. */
@@ -57,6 +58,8 @@ struct image *images_get(struct images *t, uint32_t number);
 uint32_t images_n(const struct images *t);
 /* vaddr - iaddr for a mapping of the image that begins at `start` with file offset `offset`. */
 uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct foff offset);
+/* The path that its file was opened by; NULL = it was not. */
+const char *images_opened(struct images *t, uint32_t number);
 /* The image's id in the trace, defined when first asked for. */
 uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w);
 /* Files that were changed since they were opened, in place, are of no use any more: what is read of

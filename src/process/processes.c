@@ -74,6 +74,15 @@ struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time)
 	return p ? p : processes_start(t, pid, 0, 0, time, "");
 }
 
+struct thread *processes_find_thread(const struct processes *t, uint32_t pid, uint32_t tid)
+{
+	const uint64_t *at = map_find(&t->by_tid, tid);
+	struct thread *thread = at && *at ? t->threads.v[*at - 1] : NULL;
+
+	return thread && thread->process == processes_find(t, pid) && !thread->has_ended ? thread
+											 : NULL;
+}
+
 struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct process *p = processes_get(t, pid, time);
@@ -99,7 +108,21 @@ static void name_thread(struct processes *t, struct thread *thread, uint64_t tim
 {
 	thread->name = name;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED,
-		(uint64_t[]){thread->trace_id, 0, 0, name}, 4);
+		(uint64_t[]){thread->trace_id, 0, thread->role, name}, 4);
+}
+
+void processes_name_runtime_thread(
+	struct processes *t, struct thread *thread, uint64_t time, const char *name, uint32_t role)
+{
+	uint32_t id = trace_writer_string(t->w, name);
+
+	if (role == RECORD_THREAD_IS_COLLECTOR && role != thread->role)
+		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_GC,
+			(uint64_t[]){thread->trace_id}, 1);
+	if (id == thread->name && role == thread->role)
+		return;
+	thread->role = role;
+	name_thread(t, thread, time, id);
 }
 
 void processes_fork(struct processes *t, const struct thread_id *made,
@@ -111,7 +134,8 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 	if (made->pid != maker->pid) {
 		/* Shared until one of them changes it: a thousand children cost nothing. */
 		add_process(t, made->pid, time,
-			addrspace_share(processes_get(t, maker->pid, time)->space));
+			addrspace_share(processes_get(t, maker->pid, time)->space))
+			->forked_from = maker->pid;
 		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS,
 			RECORD_PROCESS_FORK, (uint64_t[]){made->pid, maker->pid}, 2);
 	}
@@ -132,6 +156,7 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 
 	process_forget_mappings(p);
 	p->exec_ns = time;
+	p->forked_from = 0;
 	p->in_exec = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
 		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);

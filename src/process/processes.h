@@ -29,7 +29,11 @@ struct process {
 	uint64_t
 		read_ns; /* when /proc was read for it: older records tell nothing new; 0 = never */
 	struct process_modules
-		*modules; /* owned by module_history.c; NULL = none of interest yet */
+		*modules;     /* owned by module_history.c; NULL = none of interest yet */
+	uint32_t forked_from; /* pid; 0 = not known, or it has become another program since */
+	struct java_process
+		*java;	      /* owned by record/java_processes.c; NULL = it is no JVM, or ... */
+	uint64_t java_looked; /* ... generation of the space in which none was found; 0 = not yet */
 };
 
 struct thread {
@@ -37,6 +41,7 @@ struct thread {
 	uint32_t tid;
 	uint32_t trace_id;
 	uint32_t name;	    /* string of the trace; 0 = not known */
+	uint32_t role;	    /* RECORD_THREAD_IS_* */
 	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
 	struct stack_memo memo;
 	/* A wait that has begun: its stack (0 = none), metric and time. */
@@ -68,6 +73,8 @@ void processes_free(struct processes *t);
 
 /* The thread, made known (with its process, taken from `pid`) when it was not. */
 struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
+/* NULL: not known (any more). */
+struct thread *processes_find_thread(const struct processes *t, uint32_t pid, uint32_t tid);
 struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time);
 /* The newest process of that pid, ended or not; NULL when there was none. */
 struct process *processes_find(const struct processes *t, uint32_t pid);
@@ -84,6 +91,9 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name);
 void processes_name_thread(
 	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name);
+/* By a language's runtime, which knows better than the kernel; nothing is written when that is known. */
+void processes_name_runtime_thread(
+	struct processes *t, struct thread *thread, uint64_t time, const char *name, uint32_t role);
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
 /* Nothing is mapped in it any more. */
 void process_forget_mappings(struct process *p);

@@ -15,7 +15,10 @@ size_t stack_memo_match(struct stack_memo *memo, uint64_t generation, uint32_t b
 		const struct stack_memo_level *level = &memo->levels.v[same];
 		const struct unwind_frame *frame = &frames[n - 1 - same];
 
-		if (level->pc != frame->pc.v || level->is_caller != frame->is_caller)
+		if (level->pc != frame->pc.v || level->is_caller != frame->is_caller ||
+			level->place.kind != frame->place.kind ||
+			level->place.code != frame->place.code ||
+			level->place.at != frame->place.at)
 			break;
 		*stack = level->stack;
 		same++;
@@ -26,5 +29,6 @@ size_t stack_memo_match(struct stack_memo *memo, uint64_t generation, uint32_t b
 
 void stack_memo_add(struct stack_memo *memo, const struct unwind_frame *frame, uint32_t stack)
 {
-	vec_push(&memo->levels, ((struct stack_memo_level){frame->pc.v, frame->is_caller, stack}));
+	vec_push(&memo->levels,
+		((struct stack_memo_level){frame->pc.v, frame->is_caller, frame->place, stack}));
 }

@@ -15,7 +15,8 @@
 struct stack_memo_level {
 	uint64_t pc;
 	bool is_caller;
-	uint32_t stack; /* id of the stack up to here */
+	struct unwind_place place; /* one address is many of these in an interpreter */
+	uint32_t stack;		   /* id of the stack up to here */
 };
 
 /* Zero-initialise it; vec_release its levels. */

@@ -22,6 +22,7 @@
 #define TREES_INTERVAL_NS_MIN 1000000000u
 #define TREES_INTERVAL_NS_MAX (600 * (uint64_t)1000000000u)
 #define WAIT_MS		      100
+#define HURRY_MS	      10
 #define ATTACHED_INTERVAL_NS  100000000u
 /* So many threads in a while, of so few periods of CPU time each, without samples for this share of it, are
  * too short for their timers. */
@@ -421,7 +422,7 @@ static int wait_for(void *ctx, int *fds)
 		fds[1] = hooks_fd(r->hooks);
 	if (companion)
 		fds[2] = companion->fd(companion->ctx);
-	return r->varies ? VARY_MS : WAIT_MS;
+	return r->varies ? VARY_MS : session_hurries(r->session) ? HURRY_MS : WAIT_MS;
 }
 
 static bool work(void *ctx)
@@ -594,6 +595,8 @@ static void finish_trace(struct recorder *r)
 		companion->write(companion->ctx, r->writer);
 	if (r->hooks)
 		hooks_each_unmatched(r->hooks, complain_of_unmatched, r);
+	if (r->options->note)
+		say(r, session_unread_java(r->session));
 	if (r->hooks && r->options->note)
 		say_missing(r);
 	r->result->counts = session_counts(r->session);

@@ -12,6 +12,7 @@
 #include "record/hooks/transcript.h"
 #include "process/host_facts.h"
 #include "process/images.h"
+#include "record/java_processes.h"
 #include "record/kernel_events.h"
 #include "process/module_history.h"
 #include "record/name_frames.h"
@@ -30,6 +31,7 @@ struct session {
 	struct process_life *life;
 	struct processes *processes; /* the life's, as the next one */
 	struct module_history *modules;
+	struct java_processes *java;
 	struct user_stacks *stacks;
 	struct kernel_events *kernel;  /* NULL = none are recorded */
 	struct transcript *transcript; /* of hooked functions; NULL = none are */
@@ -74,11 +76,16 @@ struct session *session_new(
 	}
 	if (kernel_events_are_wanted(set))
 		s->kernel = kernel_events_new(w, set, s->images, options->perf.n_events > 0);
+	s->java = java_processes_new(&(struct java_world){.w = w,
+		.life_stream = s->life_stream,
+		.images = s->images,
+		.processes = s->processes});
 	s->stacks = user_stacks_new(&(struct user_stacks_world){.w = w,
 		.life_stream = s->life_stream,
 		.images = s->images,
 		.modules = s->modules,
-		.set = set});
+		.set = set,
+		.java = s->java});
 	if (options->hooks) {
 		s->transcript =
 			transcript_new(options->hooks, &(struct transcript_world){.w = w,
@@ -102,6 +109,7 @@ void session_free(struct session *s)
 		collected_free(s->waiting.v[i]);
 	vec_release(&s->waiting);
 	transcript_free(s->transcript);
+	java_processes_free(s->java);
 	process_life_free(s->life);
 	images_free(s->images);
 	user_stacks_free(s->stacks);
@@ -134,6 +142,16 @@ struct session_counts session_counts(const struct session *s)
 uint64_t session_cpu_ns(const struct session *s)
 {
 	return process_life_cpu_ns(s->life);
+}
+
+bool session_hurries(const struct session *s)
+{
+	return java_processes_hurry(s->java);
+}
+
+char *session_unread_java(const struct session *s)
+{
+	return java_processes_unread(s->java);
 }
 
 char *session_unhooked(const struct session *s)
@@ -411,6 +429,23 @@ static void name_leaving(struct session *s, struct collected *r)
 	r->tid = (uint32_t)*leaving;
 }
 
+/* A program that the record ends may be a JVM. */
+static void end_java(struct session *s, const struct collected *r)
+{
+	bool is_exec = r->kind == COLLECTED_COMM && r->comm.is_exec;
+	bool is_process = r->kind == COLLECTED_FORK && r->pid != r->fork.parent_pid;
+	struct process *p = is_exec || is_process || r->kind == COLLECTED_EXIT
+				    ? processes_find(s->processes, r->pid)
+				    : NULL;
+
+	if (!p || r->time < p->read_ns)
+		return;
+	if (is_exec)
+		java_processes_exec(s->java, p);
+	else if (is_process || p->n_live <= 1)
+		java_processes_exit(s->java, p);
+}
+
 static void process_record(struct session *s, struct collected *r)
 {
 	name_leaving(s, r);
@@ -422,6 +457,7 @@ static void process_record(struct session *s, struct collected *r)
 		end_system_call(s, r);
 	if (s->transcript)
 		advance_events(s, r);
+	end_java(s, r);
 	switch (r->kind) {
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
@@ -480,8 +516,10 @@ void session_add(struct session *s, struct collected_list *list)
 
 		until = taken < until ? taken : until;
 	}
-	if (s->waiting.n)
+	if (s->waiting.n) {
+		java_processes_begin_batch(s->java, s->last_time);
 		process_until(s, until);
+	}
 	if (s->transcript)
 		transcript_advance_all(s->transcript, until);
 }
@@ -509,6 +547,7 @@ static void write_notes(struct session *s)
 		if (notes[i].n)
 			trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE,
 				notes[i].n, notes[i].text);
+	java_processes_write_notes(s->java, s->last_time);
 	if (s->kernel)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
@@ -523,6 +562,7 @@ void session_stopped(struct session *s)
 {
 	s->stopped_ns = clock_mono_ns();
 	process_life_stopped(s->life);
+	java_processes_stopped(s->java, s->last_time);
 }
 
 void session_finish(struct session *s, uint64_t n_completed)

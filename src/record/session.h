@@ -62,6 +62,10 @@ void session_finish(struct session *s, uint64_t n_completed);
 /* CPU time of processes that were made while recording and live on. */
 uint64_t session_cpu_ns(const struct session *s);
 struct session_counts session_counts(const struct session *s);
+/* Whether what was collected should not wait: a JVM is read, which changes what samples refer to. */
+bool session_hurries(const struct session *s);
+/* A sentence on JVMs that could not be read, at the end; NULL: none. Owned. */
+char *session_unread_java(const struct session *s);
 /* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */
 char *session_unhooked(const struct session *s);
 

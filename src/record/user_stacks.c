@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "process/proc.h"
 #include "record/deep_stacks.h"
+#include "record/java_process.h"
 #include "unwind/unwind.h"
 
 #define STACK_TOP_SLACK 1024
@@ -55,7 +56,9 @@ struct walk {
 	struct process *process;
 	const struct collected_sample *sample;
 	uint64_t time;
-	struct hook_walk hooks; /* when the process is hooked */
+	struct hook_walk hooks;	   /* when the process is hooked */
+	struct java_process *java; /* NULL = it is no JVM */
+	const char *why;	   /* UNWIND_END_GENERATED; NULL = nobody says */
 };
 
 static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
@@ -110,6 +113,14 @@ static bool is_replaced(void *ctx, uint64_t pc)
 static uint64_t true_pc(void *ctx, uint64_t pc, bool *is_caller)
 {
 	return hook_walk_true_pc(&((struct walk *)ctx)->hooks, pc, is_caller);
+}
+
+static enum unwind_generated step_generated(void *ctx, struct cpu_regs *regs, bool is_caller,
+	const struct unwind_stack *stack, struct unwind_place *place)
+{
+	struct walk *walk = ctx;
+
+	return java_process_step(walk->java, regs, is_caller, stack, place, &walk->why);
 }
 
 /* The rules of the library's stubs pass over the function whose hook they call: the word below its
@@ -175,8 +186,12 @@ static uint32_t hook_frame(struct user_stacks *u, uint64_t time)
 	return u->hook_frame;
 }
 
-static uint32_t marker_frame(struct user_stacks *u, enum unwind_end end)
+static uint32_t marker_frame(struct user_stacks *u, enum unwind_end end, const char *why)
 {
+	if (end == UNWIND_END_GENERATED && why)
+		return trace_writer_frame(
+			u->world.w, &(struct trace_frame){.kind = FRAME_KIND_MARKER,
+					    .name = trace_writer_string(u->world.w, why)});
 	if (!u->marker_frames[end])
 		u->marker_frames[end] = trace_writer_frame(u->world.w,
 			&(struct trace_frame){.kind = FRAME_KIND_MARKER,
@@ -184,11 +199,14 @@ static uint32_t marker_frame(struct user_stacks *u, enum unwind_end end)
 	return u->marker_frames[end];
 }
 
-static uint32_t user_frame(struct user_stacks *u, const struct unwind_frame *f)
+static uint32_t user_frame(
+	struct user_stacks *u, struct java_process *java, const struct unwind_frame *f)
 {
 	struct trace_frame t = {
 		.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller, .addr = f->pc.v};
 
+	if (f->place.kind)
+		return java_process_frame(java, &f->place, f->is_caller);
 	if (f->has_module) {
 		const struct image *image = images_get(u->world.images, f->cookie);
 
@@ -233,14 +251,19 @@ uint32_t user_stacks_intern(
 	struct user_stacks *u, const struct collected *r, struct thread *thread, uint32_t stack)
 {
 	const struct collected_sample *c = &r->sample;
-	struct walk walk = {.u = u, .process = thread->process, .sample = c, .time = r->time};
+	struct walk walk = {.u = u,
+		.process = thread->process,
+		.sample = c,
+		.time = r->time,
+		.java = java_process_of(u->world.java, thread->process)};
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
 		.bytes = c->stack,
 		.read = c->deep ? read_deep : NULL};
 	struct unwind_callbacks callbacks = {.find_module = find_module,
 		.ctx = &walk,
 		.follows_call = follows_call,
-		.ends_thread = ends_thread};
+		.ends_thread = ends_thread,
+		.step_generated = walk.java ? step_generated : NULL};
 	bool is_hooked = u->transcript && transcript_begin_walk(u->transcript, r->pid, thread->tid,
 						  r->time, &walk.hooks);
 	bool in_hook = false;
@@ -267,7 +290,7 @@ uint32_t user_stacks_intern(
 		u->counts.n_complete++;
 		note_stack_top(u, thread, u->frames[n - 1].sp.v);
 	} else {
-		stack = trace_writer_stack(u->world.w, stack, marker_frame(u, end));
+		stack = trace_writer_stack(u->world.w, stack, marker_frame(u, end, walk.why));
 		if (!thread->stack_top)
 			look_up_stack_top(u, thread, c->regs.r[CPU_REG_RSP]);
 	}
@@ -275,22 +298,46 @@ uint32_t user_stacks_intern(
 		n = hide_library(&walk, &memory, n, &in_hook);
 	n -= stack_memo_match(&thread->memo, generation, stack, u->frames, n, &stack);
 	while (n--) {
-		stack = trace_writer_stack(u->world.w, stack, user_frame(u, &u->frames[n]));
+		stack = trace_writer_stack(
+			u->world.w, stack, user_frame(u, walk.java, &u->frames[n]));
 		stack_memo_add(&thread->memo, &u->frames[n], stack);
 	}
 	return in_hook ? trace_writer_stack(u->world.w, stack, hook_frame(u, r->time)) : stack;
 }
 
+static bool read_nothing(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	(void)ctx;
+	(void)addr;
+	(void)to;
+	(void)n;
+	return false;
+}
+
+/* What is known of an address in a JVM's code without its frame: the compiled method. */
+static void find_place(struct java_process *java, struct unwind_frame *f)
+{
+	struct cpu_regs regs = {.is_64 = true, .known = 1u << CPU_REG_RIP};
+	const struct unwind_stack nothing = {read_nothing, NULL};
+	const char *why;
+
+	regs.r[CPU_REG_RIP] = f->pc.v;
+	java_process_step(java, &regs, false, &nothing, &f->place, &why);
+}
+
 uint32_t user_stacks_tick(struct user_stacks *u, struct thread *thread, uint64_t pc, uint64_t time)
 {
 	const struct mapping *m = addrspace_find(thread->process->space, (struct vaddr){pc});
+	struct java_process *java = java_process_of(u->world.java, thread->process);
 	struct unwind_frame f = {.pc = {pc}};
 
+	if (java)
+		find_place(java, &f);
 	if (m) {
 		f.has_module = true;
 		f.cookie = m->image;
 		f.bias = m->bias;
 		module_history_use(u->world.modules, thread->process, m, time);
 	}
-	return user_frame(u, &f);
+	return user_frame(u, java, &f);
 }

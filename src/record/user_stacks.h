@@ -14,6 +14,7 @@
 #include "record/collected.h"
 #include "record/perf_set.h"
 #include "record/hooks/transcript.h"
+#include "record/java_processes.h"
 #include "trace/writer.h"
 
 /* All of it is borrowed. */
@@ -23,6 +24,7 @@ struct user_stacks_world {
 	struct images *images;
 	struct module_history *modules;
 	const struct perf_set *set;
+	struct java_processes *java;
 };
 
 struct user_stacks_counts {
