@@ -54,7 +54,7 @@ static ir_value lower_number(struct lower *l, const struct expr *e)
 
 static const struct type *check_curtask(struct check_clause *c, struct expr *e)
 {
-	const struct type *task = check_struct_named(check_types(c), "struct", "task_struct");
+	const struct type *task = types_kernel_struct(check_types(c), "task_struct", SPACE_KERNEL);
 
 	(void)e;
 	return types_pointer(check_types(c), task ? task : check_void(c), SPACE_KERNEL);

@@ -35,7 +35,7 @@ static const struct type *check_readable(
 }
 
 /* A structure that only the kernel has is the kernel's, also where plain addresses are those of the
- * program: nothing else can be meant by (struct mount *)n. */
+ * program: nothing else can be meant by (struct mount *)n. This is the one place that decides it. */
 static bool is_kernels_alone(struct check_clause *c, const struct decl_type *decl)
 {
 	struct types *types = check_types(c);

@@ -118,7 +118,7 @@ static const struct type *kernel_named(void *ctx, const char *word, const char *
 		return handed_named(k, word, name);
 	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)))
 		word += strlen(TYPE_WORD_KERNEL);
-	else if (!k->is_for_kernel && strcmp(name, "task_struct"))
+	else if (!k->is_for_kernel) /* whether it can mean the kernel's: is_kernels_alone() */
 		return NULL;
 	if (!kernel_opened(k))
 		return NULL;

@@ -152,6 +152,7 @@ static const struct type *resolve_tag(struct types *t, const struct decl_type *d
 			: decl->is_union	? "union"
 						: "struct",
 			decl->name);
+	/* Who asks has chosen the space, by what is probed or by check_memory.c: is_kernels_alone(). */
 	if (!type && t->space == SPACE_KERNEL && decl->kind == DECL_STRUCT && !t->is_declaring)
 		type = source_named(t,
 			decl->is_union ? TYPE_WORD_KERNEL "union" : TYPE_WORD_KERNEL "struct",
