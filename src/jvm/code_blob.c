@@ -10,6 +10,7 @@
 #include "jvm/jvm_internal.h"
 
 #define HEADER_BYTES_MAX 1024 /* of a block and the largest kind of blob */
+#define FRAME_WORDS_MAX	 (1 << 20)
 #define CODE_BYTES_MAX	 (64u << 20)
 #define COPY_BYTES_MAX	 (1u << 20) /* of a stub's own bytes */
 #define NAME_BYTES_MAX	 128
@@ -189,11 +190,11 @@ static bool read_blob(struct jvm *jvm, struct code *c, const struct header *h)
 		c->code_end = vm_get(h->blob, l->blob_code_end);
 	if (!(vm_get(h->block, l->block_used) & 1) || id->size > CODE_BYTES_MAX ||
 		c->code_begin < c->start || c->code_begin > c->code_end || c->code_end > c->end ||
-		id->frame_size < 0 || id->frame_size > (1 << 20) ||
+		id->frame_size > FRAME_WORDS_MAX ||
 		!vm_read_text(&jvm->memory, id->name, name, sizeof(name)))
 		return false;
 	c->name = jvm_text(jvm, name);
-	c->frame_bytes = id->frame_size * 8;
+	c->frame_bytes = id->frame_size > 0 ? id->frame_size * 8 : 0; /* -1: none */
 	c->frame_complete = (int32_t)vm_get(h->blob, l->blob_frame_complete);
 	c->kind = kind_of(jvm, c, h, name);
 	if (c->kind == CODE_COMPILED || c->kind == CODE_NATIVE) {

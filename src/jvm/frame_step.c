@@ -26,7 +26,9 @@
 
 #define STUB_INSNS_MAX	    400
 #define METHOD_INSNS_MAX    24
-#define METHOD_BYTES	    256	       /* of a method's code from the innermost pc on */
+#define BARE_BYTES	    4096 /* of stubs, around the pc */
+#define METHOD_BYTES	    256	 /* of a method's code from the innermost pc on */
+#define BARRIER_WORDS_MAX   8
 #define SENDER_DISTANCE_MAX (1u << 20) /* what an adapter or locals may add to a frame */
 
 /* DWARF numbers of the registers by their numbers in encodings. */
@@ -122,14 +124,27 @@ static bool is_return_address(struct step *s, uint64_t pc, bool native)
 	return c && pc > c->code_begin && pc < c->code_end;
 }
 
+static bool is_interpreter(const struct step *s, uint64_t pc)
+{
+	return pc >= s->jvm->interpreter_low && pc < s->jvm->interpreter_high;
+}
+
 /* Return address, stack pointer and rbp from these; the caller's frame is above. */
 static bool try_caller(struct step *s, const struct exit_rule *rule, struct exit_value ret,
 	struct exit_value sp, bool native, struct caller *caller)
 {
 	struct caller c = {0};
 
-	if (!eval(s, ret, &c.rip) || !is_return_address(s, c.rip, native) || !eval(s, sp, &c.rsp) ||
-		c.rsp < reg(s, CPU_REG_RSP) || c.rsp & 7 || !eval(s, rule->regs[RBP], &c.rbp))
+	if (!eval(s, ret, &c.rip) || !is_return_address(s, c.rip, native) ||
+		!eval(s, rule->regs[RBP], &c.rbp))
+		return false;
+	if (!eval(s, sp, &c.rsp)) {
+		/* An adapter aligned it; the interpreter goes by rbp. */
+		if (!is_interpreter(s, c.rip))
+			return false;
+		c.rsp = reg(s, CPU_REG_RSP);
+	}
+	if (c.rsp < reg(s, CPU_REG_RSP) || c.rsp & 7)
 		return false;
 	for (size_t i = 0; i < sizeof(callee_saved); i++)
 		if (eval(s, rule->regs[callee_saved[i]], &c.saved[i]))
@@ -153,8 +168,9 @@ static const struct exit_rule *rule_of(
 		rules->n = 0;
 	}
 	slot = map_ensure(&rules->by_place, key, &is_new);
-	if (is_new) {
+	if (is_new)
 		*slot = NONE;
+	if (is_new || (*slot == NONE && s->code->kind == CODE_BARE)) {
 		if (find(s, &rule)) {
 			*slot = (uint32_t)rules->n;
 			vec_push(rules, rule);
@@ -163,11 +179,28 @@ static const struct exit_rule *rule_of(
 	return *slot == NONE ? NULL : &rules->v[*slot];
 }
 
-static bool find_in_stub(struct step *s, struct exit_rule *rule)
+/* Blobs of stubs are filled while the program runs: what is around the address is read anew. */
+static bool find_in_bare_stub(struct step *s, struct exit_rule *rule)
 {
-	struct exit_code code = {code_bytes(s->jvm, s->code), s->code->code_begin,
+	uint8_t bytes[BARE_BYTES];
+	uint64_t low = s->pc - s->code->code_begin > BARE_BYTES / 4 ? s->pc - BARE_BYTES / 4
+								    : s->code->code_begin;
+	uint64_t left = s->code->code_end - low;
+	struct exit_code code = {{bytes, left < sizeof(bytes) ? left : sizeof(bytes)}, low,
 		s->code->code_begin, s->code->code_end};
 
+	return s->pc < s->code->code_end && vm_read(&s->jvm->memory, low, bytes, code.bytes.n) &&
+	       exit_rule_find(rule, &code, s->pc, STUB_INSNS_MAX);
+}
+
+static bool find_in_stub(struct step *s, struct exit_rule *rule)
+{
+	struct exit_code code = {
+		{NULL, 0}, s->code->code_begin, s->code->code_begin, s->code->code_end};
+
+	if (s->code->kind == CODE_BARE)
+		return find_in_bare_stub(s, rule);
+	code.bytes = code_bytes(s->jvm, s->code);
 	return exit_rule_find(rule, &code, s->pc, STUB_INSNS_MAX);
 }
 
@@ -400,11 +433,44 @@ static enum jvm_step step_call_stub(struct step *s)
 	return finish(s, &c);
 }
 
+/*
+ * A virtual thread runs with its innermost frames on the stack and the others in the heap, until it
+ * returns to them: the frame below which they are returns to a stub. On the stack the entry of the
+ * virtual thread follows, whose frame begins with a ContinuationEntry.
+ */
+static bool is_return_barrier(const struct step *s)
+{
+	return s->is_caller && s->jvm->continuation_return &&
+	       !strncmp(s->code->name, "StubRoutines (continuation", 26);
+}
+
+static enum jvm_step step_return_barrier(struct step *s)
+{
+	uint64_t entry = reg(s, CPU_REG_RSP), ret;
+	uint64_t bytes = s->jvm->layout.continuation_entry_bytes;
+	struct caller c = {s->jvm->continuation_return, 0, 0, {0}, 0};
+
+	/* Arguments on the stack may stand between. */
+	for (unsigned i = 0; i < BARRIER_WORDS_MAX; i++, entry += WORD) {
+		if (!read_word(s, entry + bytes + WORD, &ret))
+			break;
+		if (!jvm_has_code(s->jvm, ret) || !is_return_address(s, ret, false))
+			continue;
+		c.rsp = entry;
+		c.rbp = entry + bytes;
+		s->jvm->return_barrier = s->pc;
+		return finish(s, &c);
+	}
+	return lost(s, "callers of a virtual thread are in the heap");
+}
+
 static enum jvm_step step_stub(struct step *s)
 {
 	const struct exit_rule *rule;
 	struct caller c;
 
+	if (is_return_barrier(s))
+		return step_return_barrier(s);
 	if (s->is_caller && s->pc == s->jvm->call_stub_return)
 		return step_call_stub(s);
 	if (s->is_caller && s->code->kind == CODE_FRAMED)

@@ -3,6 +3,50 @@
 
 #define DIMENSIONS_MAX 255
 
+/* Bytes of a well-formed character of modified UTF-8; 0 when it is none. */
+static size_t character_bytes(struct span text, size_t i)
+{
+	uint8_t first = text.p[i];
+	size_t n = first < 0x80 ? 1 : (first & 0xe0) == 0xc0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : 0;
+
+	if (!first || n > text.n - i)
+		return 0;
+	for (size_t k = 1; k < n; k++)
+		if ((text.p[i + k] & 0xc0) != 0x80)
+			return 0;
+	/* The shortest form only, but for zero. */
+	if ((n == 2 && first < 0xc2 && (first != 0xc0 || text.p[i + 1] != 0x80)) ||
+		(n == 3 && first == 0xe0 && text.p[i + 1] < 0xa0))
+		return 0;
+	return n;
+}
+
+static bool is_special(struct span name, const char *special)
+{
+	return name.n == strlen(special) && !memcmp(name.p, special, name.n);
+}
+
+bool java_name_is_legal(struct span name, enum java_name_kind kind)
+{
+	/* A class's name has / between packages, and . in that of a hidden class of old. */
+	static const char *const forbidden[] = {[JAVA_CLASS] = ";[",
+		[JAVA_METHOD] = ".;[/<>",
+		[JAVA_SIGNATURE] = ".",
+		[JAVA_FILE] = ""};
+
+	if (!name.n)
+		return false;
+	if (kind == JAVA_METHOD && (is_special(name, "<init>") || is_special(name, "<clinit>")))
+		return true;
+	for (size_t i = 0, n; i < name.n; i += n) {
+		n = character_bytes(name, i);
+		if (!n || name.p[i] < 0x20 || name.p[i] == 0x7f ||
+			strchr(forbidden[kind], name.p[i]))
+			return false;
+	}
+	return true;
+}
+
 /* A surrogate of modified UTF-8: three bytes; -1 when there is none. */
 static int surrogate_at(struct span text, size_t i)
 {

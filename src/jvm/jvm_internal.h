@@ -113,6 +113,8 @@ struct jvm {
 	VEC(struct codelet) codelets;
 	uint64_t interpreter_low, interpreter_high;
 	uint64_t call_stub_return, continuation_return;
+	uint64_t
+		return_barrier; /* where frames return to whose callers are in the heap; 0 = not seen */
 	unsigned least_byte; /* of compressed streams, see unsigned5.h */
 	size_t debug_bytes;  /* of all copies of debug information */
 	struct place_levels place_levels;

@@ -7,17 +7,27 @@
 
 #define STUB_NAME_BYTES 256
 
-/* The interpreter's pieces have names of their own. */
+/* Pieces of blobs that have names of their own. */
+static const char *piece_name(struct jvm *jvm, const struct code *c, uint64_t pc)
+{
+	const struct codelet *codelet = c->kind == CODE_INTERPRETER ? codelet_find(jvm, pc) : NULL;
+
+	if (codelet)
+		return codelet->name;
+	if (pc == jvm->call_stub_return)
+		return "call_stub";
+	return pc == jvm->return_barrier ? "callers of a virtual thread in the heap" : NULL;
+}
+
 static size_t stub_level(
 	struct jvm *jvm, const struct code *c, uint32_t at, struct jvm_level *level)
 {
-	const struct codelet *codelet =
-		c->kind == CODE_INTERPRETER ? codelet_find(jvm, c->start + at) : NULL;
+	const char *piece = piece_name(jvm, c, c->start + at);
 	char name[STUB_NAME_BYTES];
 
 	*level = (struct jvm_level){.name = c->name};
-	if (codelet) {
-		snprintf(name, sizeof(name), "%s: %s", c->name, codelet->name);
+	if (piece) {
+		snprintf(name, sizeof(name), "%s: %s", c->name, piece);
 		level->name = jvm_text(jvm, name);
 	}
 	return 1;

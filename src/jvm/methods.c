@@ -18,6 +18,7 @@
 #define ACC_NATIVE	  0x0100u    /* JVMS 4.6 */
 #define SYMBOL_HEAD_BYTES 8
 #define HASH_SHIFT	  16 /* the hash is in the upper half, references are counted in the lower */
+#define NAME_BYTES_MAX	  8192
 
 struct symbol_identity {
 	uint64_t addr;
@@ -176,7 +177,9 @@ void methods_compare(struct jvm *jvm)
 
 /* --- reading a new one --- */
 
-static bool read_symbol(struct jvm *jvm, uint64_t addr, struct symbol_identity *id, struct buf *to)
+/* Freed memory is no symbol: it has no references, or is no name. */
+static bool read_symbol(struct jvm *jvm, uint64_t addr, enum java_name_kind kind,
+	struct symbol_identity *id, struct buf *to)
 {
 	const struct vm_layout *l = &jvm->layout;
 	uint8_t head[SYMBOL_HEAD_BYTES];
@@ -187,9 +190,12 @@ static bool read_symbol(struct jvm *jvm, uint64_t addr, struct symbol_identity *
 	id->addr = addr;
 	id->hash = (uint32_t)vm_get(copy, l->symbol_hash) >> HASH_SHIFT;
 	id->length = (uint16_t)vm_get(copy, l->symbol_length);
+	if (!(uint16_t)vm_get(copy, l->symbol_hash) || id->length > NAME_BYTES_MAX)
+		return false;
 	buf_reset(to);
 	return vm_read(&jvm->memory, addr + l->symbol_body.offset, buf_put_zeros(to, id->length),
-		id->length);
+		       id->length) &&
+	       java_name_is_legal(buf_span(to), kind);
 }
 
 struct pool_copy {
@@ -215,7 +221,7 @@ static bool read_pool(struct jvm *jvm, uint64_t addr, struct pool_copy *pool)
 
 /* The text in a slot of the constant pool. */
 static bool read_pool_text(struct jvm *jvm, const struct pool_copy *pool, uint32_t index,
-	struct symbol_identity *id, struct buf *to)
+	enum java_name_kind kind, struct symbol_identity *id, struct buf *to)
 {
 	const struct vm_layout *l = &jvm->layout;
 	uint64_t symbol;
@@ -225,7 +231,7 @@ static bool read_pool_text(struct jvm *jvm, const struct pool_copy *pool, uint32
 	       vm_read(&jvm->memory, pool->tags + l->bytes_data.offset + index, &tag, 1) &&
 	       tag == l->tag_utf8.v &&
 	       vm_read_u64(&jvm->memory, pool->addr + l->pool_bytes + 8ull * index, &symbol) &&
-	       read_symbol(jvm, symbol, id, to);
+	       read_symbol(jvm, symbol, kind, id, to);
 }
 
 static bool read_names(
@@ -235,15 +241,16 @@ static bool read_names(
 	struct buf symbol = {0}, name = {0}, signature = {0};
 	bool is_read = false;
 
-	if (read_symbol(jvm, class_name, &id->class_name, &symbol)) {
+	if (read_symbol(jvm, class_name, JAVA_CLASS, &id->class_name, &symbol)) {
 		java_class_put(&name, buf_span(&symbol));
 		buf_put_u8(&name, '.');
-		is_read = name.n > 1 &&
-			  read_pool_text(jvm, pool, id->name_index, &id->name, &symbol) && symbol.n;
+		is_read = name.n > 1 && read_pool_text(jvm, pool, id->name_index, JAVA_METHOD,
+						&id->name, &symbol);
 	}
 	if (is_read) {
 		java_text_put(&name, buf_span(&symbol));
-		is_read = read_pool_text(jvm, pool, id->signature_index, &id->signature, &symbol) &&
+		is_read = read_pool_text(jvm, pool, id->signature_index, JAVA_SIGNATURE,
+				  &id->signature, &symbol) &&
 			  java_parameters_put(&name, buf_span(&symbol));
 	}
 	if (is_read) {
@@ -264,7 +271,7 @@ static void read_file(struct jvm *jvm, struct method *m, const struct pool_copy 
 	uint32_t index = (uint32_t)vm_get(pool->span, l->pool_source_file);
 	struct buf symbol = {0}, file = {0};
 
-	if (read_pool_text(jvm, pool, index, &unused, &symbol)) {
+	if (read_pool_text(jvm, pool, index, JAVA_FILE, &unused, &symbol)) {
 		java_text_put(&file, buf_span(&symbol));
 		m->file = jvm_text(jvm, buf_text(&file));
 	}
@@ -300,6 +307,19 @@ static bool read_const_method(struct jvm *jvm, struct method *m, struct span cop
 	return is_read;
 }
 
+/* A class leads to a constant pool that leads back to it; to another than the method's when the class
+ * was redefined. */
+static bool is_class(struct jvm *jvm, uint64_t klass)
+{
+	const struct vm_layout *l = &jvm->layout;
+	uint64_t pool, holder;
+
+	return vm_is_pointer(klass) &&
+	       vm_read_u64(&jvm->memory, klass + l->klass_constants.offset, &pool) &&
+	       vm_is_pointer(pool) &&
+	       vm_read_u64(&jvm->memory, pool + l->pool_holder.offset, &holder) && holder == klass;
+}
+
 static bool read_method(struct jvm *jvm, struct method *m)
 {
 	const struct vm_layout *l = &jvm->layout;
@@ -321,7 +341,7 @@ static bool read_method(struct jvm *jvm, struct method *m)
 	if (!read_pool(jvm, id->pool, &pool) || !read_const_method(jvm, m, copy))
 		return false;
 	id->holder = vm_get(pool.span, l->pool_holder);
-	if (!vm_is_pointer(id->holder) ||
+	if (!is_class(jvm, id->holder) ||
 		!vm_read_u64(&jvm->memory, id->holder + l->klass_name.offset, &class_name) ||
 		!read_names(jvm, m, &pool, class_name))
 		return false;

@@ -66,7 +66,8 @@ struct vm_layout {
 	uint32_t pool_bytes;
 	struct vm_field pool_tags, pool_holder, pool_length, pool_source_file;
 	struct vm_value tag_utf8;
-	struct vm_field klass_name, klass_source_file, symbol_hash, symbol_length, symbol_body;
+	struct vm_field klass_constants, klass_name, klass_source_file, symbol_hash, symbol_length,
+		symbol_body;
 	uint64_t vm_major;
 };
 
