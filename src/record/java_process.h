@@ -25,6 +25,7 @@ struct java_process {
 	uint64_t libjvm_start;
 	struct jvm *jvm; /* NULL = it cannot be read: */
 	char *problem;	 /* why; owned */
+	uint64_t batch; /* in which it was last asked for anything */
 	bool has_ended;
 	VEC(struct process *) users;
 

@@ -14,6 +14,7 @@ struct java_processes {
 	struct java_world world;
 	VEC(struct java_process *) all; /* in order of their finding */
 	size_t n_live, n_ended;
+	uint64_t batch;
 	uint64_t n_found, n_unread, n_unnamed, n_cut_lists;
 	char *problem; /* of the first that could not be read */
 	struct intern problems;
@@ -150,7 +151,13 @@ struct java_process *java_process_of(struct java_processes *j, struct process *p
 {
 	if (!p->java && p->java_looked != addrspace_generation(p->space))
 		look_for_jvm(j, p);
-	return p->java && p->java->jvm && jvm_is_ready(p->java->jvm) ? p->java : NULL;
+	if (!p->java || !p->java->jvm)
+		return NULL;
+	/* One that no sample is of costs nothing. */
+	if (p->java->batch != j->batch)
+		jvm_begin_batch(p->java->jvm);
+	p->java->batch = j->batch;
+	return jvm_is_ready(p->java->jvm) ? p->java : NULL;
 }
 
 /* --- over time -------------------------------------------------------------------------- */
@@ -162,13 +169,11 @@ bool java_processes_hurry(const struct java_processes *j)
 
 void java_processes_begin_batch(struct java_processes *j, uint64_t time)
 {
+	j->batch++;
 	for (size_t i = 0; j->n_live && i < j->all.n; i++) {
 		struct java_process *p = j->all.v[i];
 
-		if (!p->jvm || p->has_ended)
-			continue;
-		jvm_begin_batch(p->jvm);
-		if (jvm_is_ready(p->jvm))
+		if (p->jvm && !p->has_ended && jvm_is_ready(p->jvm))
 			java_process_look(p, time, false);
 	}
 }
