@@ -70,7 +70,7 @@ RT_SRC  := $(sort $(wildcard src/rt/base/*.c))
 RT_H    := $(wildcard src/rt/base/*.h)
 
 # The hook library in traced programs: never unloaded once it has hooked something.
-HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(RT_SRC)
+HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(sort $(wildcard src/rt/java/*.c)) $(RT_SRC)
 HOOK_LIB := $(addsuffix /libweir.so,$(addprefix $(BUILD)/,lib/x86_64-linux-gnu lib/i386-linux-gnu lib64 lib32))
 HOOK_FLAGS := $(RT_FLAGS) -ftls-model=initial-exec -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
@@ -97,11 +97,11 @@ $(LINKER_LINKS): | $(BUILD)/weir
 
 # The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
 # where the 32-bit libc is that of libc6-i386; elsewhere lib64.
-$(PLAIN)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
+$(PLAIN)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h src/rt/java/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 
-$(PLAIN)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
+$(PLAIN)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h src/rt/java/*.h)
 	@mkdir -p $(@D)
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 

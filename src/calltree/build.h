@@ -42,9 +42,10 @@ enum profile_hook_method {
 	PROFILE_HOOK_INT3 = 2,
 	PROFILE_HOOK_NOP = 3,
 	PROFILE_HOOK_MCOUNT = 4,
-	PROFILE_HOOK_INSTRUMENT = 5
+	PROFILE_HOOK_INSTRUMENT = 5,
+	PROFILE_HOOK_BYTECODE = 6
 };
-#define PROFILE_HOOK_N_METHODS 6
+#define PROFILE_HOOK_N_METHODS 7
 
 /* A function that was asked for. */
 struct profile_hook {

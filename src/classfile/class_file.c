@@ -61,7 +61,8 @@ static int read_constants(struct class_file *c, struct cursor *in, struct err *e
 		if (in->failed)
 			return damaged(err, "it ends within its constants");
 		c->constants.v[i] = at;
-		i += tag == CONSTANT_LONG || tag == CONSTANT_DOUBLE; /* they take two numbers */
+		if ((tag == CONSTANT_LONG || tag == CONSTANT_DOUBLE) && ++i >= n) /* two numbers */
+			return damaged(err, "its last constant needs one more number");
 	}
 	c->constants_end = place_of(c, in);
 	return 0;

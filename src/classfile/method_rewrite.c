@@ -336,15 +336,14 @@ static bool put_variables(struct method_move *v, struct cursor in, struct buf *t
 	put_be16(to, n);
 	for (; n; n--) {
 		uint32_t start = cursor_be16(&in), end = start + cursor_be16(&in);
+		struct span rest = cursor_bytes(&in, 6);
 
 		if (in.failed || !method_moved(v, end, &end) ||
 			(start && !method_moved(v, start, &start)))
 			return damaged(v);
 		put_be16(to, start);
 		put_be16(to, end - start);
-		buf_put(to, cursor_bytes(&in, 6).p, in.failed ? 0 : 6);
-		if (in.failed)
-			return damaged(v);
+		buf_put(to, rest.p, rest.n);
 	}
 	return true;
 }

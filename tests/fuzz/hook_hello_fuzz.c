@@ -25,6 +25,9 @@ static void check_hello(struct span bytes)
 		if (strlen(h.modules.v[i].path) > HELLO_PATH_BYTES_MAX ||
 			h.modules.v[i].start > h.modules.v[i].end)
 			abort();
+	if (h.class_bytes.n && (h.class_bytes.p < bytes.p ||
+				       h.class_bytes.p + h.class_bytes.n != bytes.p + bytes.n))
+		abort();
 	hello_release(&h);
 	for (size_t k = 1; k <= 64 && k <= bytes.n; k++)
 		if (hello_parse(&h, (struct span){bytes.p, bytes.n - k}, &err) == HELLO_WHOLE)

@@ -18,6 +18,7 @@ static const char *const methods[PROFILE_HOOK_N_METHODS] = {
 	[PROFILE_HOOK_NOP] = "nop",
 	[PROFILE_HOOK_MCOUNT] = "mcount",
 	[PROFILE_HOOK_INSTRUMENT] = "instrument",
+	[PROFILE_HOOK_BYTECODE] = "bytecode",
 };
 
 struct named_hook {

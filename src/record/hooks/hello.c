@@ -16,7 +16,7 @@ static enum hello_state check_head(const struct hook_hello *h, struct err *err)
 		return bad(err, "its first number is not the expected one", h->magic);
 	if (h->version != HOOK_ABI_VERSION)
 		return bad(err, "another version than this weir's", h->version);
-	if (h->kind < HOOK_HELLO_START || h->kind > HOOK_HELLO_MODULES)
+	if (h->kind < HOOK_HELLO_START || h->kind > HOOK_HELLO_CLASSES)
 		return bad(err, "a kind of hello that is not known", h->kind);
 	if (h->bits != 32 && h->bits != 64)
 		return bad(err, "neither a 32- nor a 64-bit program", h->bits);
@@ -49,6 +49,22 @@ static enum hello_state parse_module(struct hello *out, struct cursor *c, struct
 	return HELLO_WHOLE;
 }
 
+static enum hello_state parse_classes(struct hello *out, struct cursor *c, struct err *err)
+{
+	const struct hook_classes *head = &out->classes;
+
+	if (out->head.n_modules)
+		return bad(err, "modules beside classes", out->head.n_modules);
+	if (!cursor_take(c, &out->classes, sizeof(out->classes)))
+		return HELLO_MORE;
+	if (head->bytes > HOOK_CLASSES_BYTES_MAX)
+		return bad(err, "classes that are too long", head->bytes);
+	if (head->n_names > head->bytes || !head->n_names != !(head->flags & HOOK_CLASS_NAMES))
+		return bad(err, "another number of names than it may have", head->n_names);
+	out->class_bytes = cursor_bytes(c, head->bytes);
+	return c->failed ? HELLO_MORE : HELLO_WHOLE;
+}
+
 enum hello_state hello_parse(struct hello *out, struct span bytes, struct err *err)
 {
 	struct hello h = {0};
@@ -59,6 +75,8 @@ enum hello_state hello_parse(struct hello *out, struct span bytes, struct err *e
 		state = check_head(&h.head, err);
 	for (uint32_t i = 0; state == HELLO_WHOLE && i < h.head.n_modules; i++)
 		state = parse_module(&h, &c, err);
+	if (state == HELLO_WHOLE && h.head.kind == HOOK_HELLO_CLASSES)
+		state = parse_classes(&h, &c, err);
 	if (state == HELLO_WHOLE && cursor_left(&c))
 		state = bad(err, "more bytes than it announced", cursor_left(&c));
 	if (state == HELLO_MORE && bytes.n > HELLO_BYTES_MAX)

@@ -28,6 +28,8 @@ struct hello_module {
 struct hello {
 	struct hook_hello head;
 	VEC(struct hello_module) modules;
+	struct hook_classes classes; /* CLASSES */
+	struct span class_bytes;     /* likewise; borrowed from the message */
 };
 
 enum hello_state {

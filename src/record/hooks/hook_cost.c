@@ -64,7 +64,8 @@ uint32_t hook_costs_number(
 {
 	uint32_t kind = HOOK_COST_CALL;
 
-	if (!method || (action != HOOK_ACTION_CALL && action != HOOK_ACTION_AMOUNT))
+	if (!method || method == HOOK_METHOD_BYTECODE ||
+		(action != HOOK_ACTION_CALL && action != HOOK_ACTION_AMOUNT))
 		return 0;
 	if (action == HOOK_ACTION_AMOUNT) {
 		if (method == HOOK_METHOD_INT3 || method == HOOK_METHOD_CYGPROF)

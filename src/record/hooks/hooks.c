@@ -94,6 +94,8 @@ void hooks_take_counts(struct hooks *h, const struct hook_process *p)
 	h->n_memoryless += c->n_memoryless;
 	h->n_missed += c->n_missed;
 	h->n_filtered += c->stop_reason == HOOK_STOP_FILTER;
+	h->n_jvms_left += c->n_jvms_left;
+	h->n_classes_left += c->n_classes_left;
 }
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)

@@ -135,12 +135,14 @@ struct hooks {
 	size_t n_free_chunks;
 	uint64_t n_queued;	/* records to be taken */
 	uint64_t drained_ticks; /* every record written before is in a queue */
-	atomic_uint_fast64_t n_unread_modules, n_bad_hellos; /* by the server, read at the end */
+	/* By the server, read at the end: */
+	atomic_uint_fast64_t n_unread_modules, n_unread_classes, n_bad_hellos;
 	uint64_t n_processes;		    /* ever hooked */
 	/* Of processes that have ended; at the end, of all: */
 	uint64_t n_threadless, n_memoryless; /* threads that were not recorded */
 	uint64_t n_missed;		     /* their calls */
 	uint64_t n_filtered;		     /* processes with HOOK_STOP_FILTER */
+	uint64_t n_jvms_left, n_classes_left; /* of Java, that stayed as they are */
 	char *unread_program; /* (taker) not hooked, and nobody knows its functions; NULL = none */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */

@@ -14,22 +14,17 @@
 #include "base/search.h"
 #include "record/hooks/plan_internal.h"
 
-struct image_entry {
-	struct planned_image image;
-	struct buf names; /* what the functions' names point into */
-	uint32_t first_id;
-};
-
 struct hook_planner *hook_planner_new(void)
 {
 	return mem_zalloc(sizeof(struct hook_planner));
 }
 
-static void image_entry_free(struct image_entry *e)
+void image_entry_free(struct image_entry *e)
 {
 	if (!e)
 		return;
 	free(e->image.path);
+	free(e->image.source);
 	vec_release(&e->image.functions);
 	buf_release(&e->image.plans);
 	buf_release(&e->names);
@@ -44,6 +39,7 @@ void hook_planner_free(struct hook_planner *p)
 		image_entry_free(p->images.v[i]);
 	vec_release(&p->images);
 	map_release(&p->by_key);
+	map_release(&p->by_class);
 	wishes_release(&p->wishes);
 	free(p);
 }
@@ -62,7 +58,7 @@ struct planning {
 	struct image_entry *e;
 	struct image_facts f;
 	const char *refusal; /* of the whole image */
-	bool is_main, is_libc;
+	bool is_main, is_libc, wants_java;
 	VEC(struct wish *) wishes; /* that concern it */
 	VEC(struct choice) chosen; /* of each planned_function */
 	struct extras extras;
@@ -215,8 +211,9 @@ static void find_entry_targets(struct planning *g)
 						   &g->f.functions.v[g->chosen.v[i].function_i]));
 	for (size_t i = 0; i < g->extras.all.n; i++)
 		if (g->extras.all.v[i].action == HOOK_ACTION_NOTE)
-			add_range(&ranges, function_wanted(&g->f,
-						   &g->f.functions.v[g->extras.all.v[i].function_i]));
+			add_range(
+				&ranges, function_wanted(&g->f,
+						 &g->f.functions.v[g->extras.all.v[i].function_i]));
 	image_find_targets(&g->f, ranges.all.v, ranges.all.n);
 	vec_release(&ranges.all);
 }
@@ -321,6 +318,8 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 	if (g->is_libc)
 		extras_find_libc(&g->extras, &g->f);
 	g->f.is_jvm = image_function_named(&g->f, "JNI_CreateJavaVM") != NO_FUNCTION;
+	if (g->wants_java)
+		extras_find_jvm(&g->extras, &g->f);
 	g->f.is_v8 = image_function_named(&g->f, "Builtins_JSEntry") != NO_FUNCTION;
 	if (!extras_find_v8(&g->extras, &g->f))
 		g->refusal = "V8 walks its stack, and cannot be told of the hooks on it";
@@ -364,7 +363,9 @@ static bool is_concerned(struct planning *g, const struct elf_file *elf)
 			vec_push(&g->wishes, &g->p->wishes.all.v[i]);
 	g->refusal = image_refusal(elf, path);
 	g->is_libc = !g->refusal && image_is_libc(elf, path);
-	return g->wishes.n || g->is_libc || (!g->refusal && image_defines_v8(elf)) ||
+	g->wants_java = !g->refusal && image_is_jvm(elf, path) && hook_planner_may_want_java(g->p);
+	return g->wishes.n || g->is_libc || g->wants_java ||
+	       (!g->refusal && image_defines_v8(elf)) ||
 	       (g->p->wants_allocations && !g->refusal && image_defines_allocations(elf));
 }
 
@@ -405,11 +406,16 @@ int hook_planner_image(struct hook_planner *p, const struct planned_file *file,
 		image_entry_free(g.e);
 		return rc;
 	}
-	p->n_ids += (uint32_t)g.e->image.functions.n;
-	vec_push(&p->images, g.e);
-	*map_ensure(&p->by_key, file->key, NULL) = p->images.n;
+	*map_ensure(&p->by_key, file->key, NULL) = hook_planner_add(p, g.e);
 	*out = &g.e->image;
 	return 0;
+}
+
+size_t hook_planner_add(struct hook_planner *p, struct image_entry *e)
+{
+	p->n_ids += (uint32_t)e->image.functions.n;
+	vec_push(&p->images, e);
+	return p->images.n;
 }
 
 /* --- asking ------------------------------------------------------------------------------ */
@@ -474,6 +480,7 @@ const char *hook_method_name(enum hook_method method)
 		[HOOK_METHOD_NOP] = "nop",
 		[HOOK_METHOD_MCOUNT] = "mcount",
 		[HOOK_METHOD_CYGPROF] = "instrument",
+		[HOOK_METHOD_BYTECODE] = "bytecode",
 	};
 
 	return names[method < sizeof(names) / sizeof(names[0]) ? method : 0];

@@ -41,6 +41,7 @@ struct planned_function {
 	uint8_t n_patched;
 	uint8_t n_moves;
 	struct hook_move moves[HOOK_ORIGINAL_MAX];
+	uint32_t line; /* of a Java method: its first; 0 = not known */
 };
 
 /* What tells the versions of an image apart, that may have the same path. */
@@ -52,7 +53,9 @@ struct planned_file {
 };
 
 struct planned_image {
-	char *path;
+	bool is_class; /* of Java: its functions have their full names, and are nowhere in memory */
+	char *source;  /* of a class: `com/example/Main.java`; NULL = not known */
+	char *path;    /* of a class: `com.example.Main` */
 	struct planned_file file;
 	uint8_t build_id_n; /* 0 = it has none */
 	uint8_t build_id[BUILD_ID_MAX];
@@ -77,6 +80,7 @@ struct hook_planner {
 	bool needs_traps;		  /* some function so far is hooked by int3 */
 	VEC(struct image_entry *) images; /* by first id */
 	struct map by_key;		  /* key -> index, plus 1 */
+	struct map by_class;		  /* key of a class -> index, plus 1 */
 };
 struct hook_planner *hook_planner_new(void);
 void hook_planner_free(struct hook_planner *p);
@@ -92,6 +96,18 @@ int hook_planner_image(struct hook_planner *p, const struct planned_file *file,
 	const struct elf_file *elf, const char *path, bool is_main,
 	const struct planned_image **out, struct err *err);
 
+/* Whether a class of this name (`com.example.Main`) may have methods that are wished for. A wish without an
+ * image is about classes that are not the JVM's own. */
+bool hook_planner_may_want_class(
+	const struct hook_planner *p, const char *name, bool is_library);
+/* The class file of a JVM's class, with calls in the methods that are wished for, is appended to `to`; nothing is when
+ * there are none. A class is numbered once, however often and in however many JVMs it is loaded. Fails when
+ * it is no class file. */
+int hook_planner_class(struct hook_planner *p, struct span bytes, bool is_library,
+	const struct planned_image **out, struct buf *to, struct err *err);
+/* Whether any wish may be about a Java method. */
+bool hook_planner_may_want_java(const struct hook_planner *p);
+
 /* By id; NULL when there is none. */
 const struct planned_function *hook_planner_function(
 	const struct hook_planner *p, uint32_t id, const struct planned_image **image);
@@ -103,6 +119,6 @@ void hook_planner_each_unmatched(const struct hook_planner *p,
 /* A phrase for people: "the code in memory is not that of the file", ... */
 const char *hook_refusal_phrase(enum hook_refusal refusal);
 const char *hook_method_name(enum hook_method method); /* "jump", "int3", "nop", "mcount",
-							  "instrument"; "refused" for 0 */
+							  "instrument", "bytecode"; "refused" for 0 */
 
 #endif

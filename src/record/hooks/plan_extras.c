@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/path_name.h"
 #include "record/hooks/plan_internal.h"
 
 /* --- allocations ------------------------------------------------------------------------- */
@@ -188,4 +189,22 @@ bool extras_find_v8(struct extras *e, const struct image_facts *f)
 		return !f->is_v8;
 	add_extra(e, f, (struct extra){setter, 0, HOOK_ACTION_TELL, HOOK_OWN_RETURN_LOCATION});
 	return true;
+}
+
+/* --- JVMs -------------------------------------------------------------------------------- */
+
+bool image_is_jvm(const struct elf_file *elf, const char *path)
+{
+	return elf->is_64 && path_library_stem(path_base_name(path)) == strlen("libjvm") &&
+	       strncmp(path_base_name(path), "libjvm", strlen("libjvm")) == 0;
+}
+
+void extras_find_jvm(struct extras *e, const struct image_facts *f)
+{
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "JNI_CreateJavaVM"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_CREATE_JVM});
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "JNI_GetCreatedJavaVMs"), 0,
+			HOOK_ACTION_TELL, HOOK_OWN_FIND_JVMS});
 }

@@ -10,6 +10,7 @@
  *   plan_return.c	what functions do with their return address
  *   plan_extras.c	functions of libc and of V8 that the hook library replaces or watches
  *   plan.c		all of that for every image, numbered
+ *   plan_class.c	Java methods: the class gets calls instead
  */
 #ifndef WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
 #define WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
@@ -20,6 +21,17 @@
 #include "record/hooks/plan.h"
 #include "symbols/range_paint.h"
 #include "symbols/elf_tables.h"
+
+/* A planned image, and what the functions' names point into. */
+struct image_entry {
+	struct planned_image image;
+	struct buf names;
+	uint32_t first_id;
+};
+/* plan.c */
+void image_entry_free(struct image_entry *e);
+/* It is the planner's from here on; its functions are numbered already, from first_id on. Returns its place, plus 1. */
+size_t hook_planner_add(struct hook_planner *p, struct image_entry *e);
 
 #define JUMP_BYTES	 5 /* e9 and a 32-bit distance */
 #define SHORT_JUMP_BYTES 2
@@ -223,6 +235,9 @@ struct extras {
 };
 void extras_find_libc(struct extras *e, const struct image_facts *f);
 void extras_find_cyg(struct extras *e, const struct image_facts *f);
+/* A JVM's library: how JVMs are made and found. */
+void extras_find_jvm(struct extras *e, const struct image_facts *f);
+bool image_is_jvm(const struct elf_file *elf, const char *path);
 /* False when V8 is in the image and cannot be told of the hooks. */
 bool extras_find_v8(struct extras *e, const struct image_facts *f);
 bool image_defines_v8(const struct elf_file *elf);

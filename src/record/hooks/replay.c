@@ -89,7 +89,10 @@ void replay_enter(struct replay *r, uint32_t id, uint64_t ret, uint64_t ticks)
 
 	if (c->calls.n >= DEPTH_MAX) /* the program's stack cannot be that deep */
 		c->calls.n = 0;
-	slot_i = next_slot(c);
+	/* Without a return address it has no slot, and the next call has the one that it would have. */
+	slot_i = ret	      ? next_slot(c)
+		 : c->calls.n ? c->calls.v[c->calls.n - 1].slot_i
+			      : SLOT_FIRST - 1;
 	vec_push(&c->calls, ((struct replay_call){ret, ticks, id, slot_i}));
 	c->n_kept = c->calls.n;
 }
@@ -178,16 +181,20 @@ static size_t find_call(
 {
 	const struct replay_call *calls = w->chain->calls.v;
 	bool is_foreign = is_not_of(w->chain, block);
+	size_t n;
 
 	*by_index = true;
 	for (size_t i = 0; i < WINDOW && i < w->at && !is_foreign; i++) {
-		if (calls[w->at - 1 - i].slot_i == slot_i)
+		if (calls[w->at - 1 - i].slot_i == slot_i && calls[w->at - 1 - i].ret)
 			return w->at - i;
 		if (!i && is_next_to_last(w, block, slot_i))
 			break; /* its neighbour was taken by order, and so is this one */
 	}
 	*by_index = false;
-	return w->at < w->chain->calls.n ? w->at : w->chain->calls.n;
+	n = w->at < w->chain->calls.n ? w->at : w->chain->calls.n;
+	while (n && !calls[n - 1].ret)
+		n--;
+	return n;
 }
 
 /* The block is certainly this chain's: there is no other, or two neighbours agree. */

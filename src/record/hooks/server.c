@@ -42,8 +42,8 @@ struct connection {
 	uint32_t pid;
 	uint64_t since_ns;
 	struct buf in, out;
-	size_t n_out;		      /* bytes of `out` that are gone */
-	int area_fd;		      /* goes with the first byte, and with it that of the
+	size_t n_out; /* bytes of `out` that are gone */
+	int area_fd;  /* goes with the first byte, and with it that of the
 				       * family page; borrowed; -1 = none */
 	int family_fd;
 	struct hook_process *process; /* a reference; NULL until the hello was understood */
@@ -299,6 +299,68 @@ static bool join_process(struct hooks *h, struct connection *c)
 	return c->process != NULL;
 }
 
+/* --- classes of Java ---------------------------------------------------------------------- */
+
+static void count_hooked(struct hooks *h, const struct planned_image *image)
+{
+	HOLD(&h->lock);
+	for (size_t i = 0; i < image->functions.n; i++)
+		if (image->functions.v[i].method)
+			hooks_outcome(h, image->functions.v[i].id)->n_hooked++;
+}
+
+/* The class with calls in it, or nothing. */
+static void answer_class(struct hooks *h, struct connection *c, const struct hello *hello)
+{
+	bool is_library = hello->classes.flags & HOOK_CLASS_OF_LIBRARY;
+	const struct planned_image *image = NULL;
+	struct err err;
+	int rc;
+
+	pthread_mutex_lock(&h->planner_lock);
+	rc = hook_planner_class(h->planner, hello->class_bytes, is_library, &image, &c->out, &err);
+	pthread_mutex_unlock(&h->planner_lock);
+	if (rc < 0)
+		atomic_fetch_add(&h->n_unread_classes, 1);
+	else if (image)
+		count_hooked(h, image);
+}
+
+static char *dotted(const char *name)
+{
+	char *copy = mem_strdup(name);
+
+	for (char *p = copy; *p; p++)
+		if (*p == '/')
+			*p = '.';
+	return copy;
+}
+
+/* A byte for each name. */
+static void answer_names(struct hooks *h, struct connection *c, const struct hello *hello)
+{
+	struct cursor in = cursor_of(hello->class_bytes);
+	HOLD(&h->planner_lock);
+
+	for (uint32_t i = 0; i < hello->classes.n_names; i++) {
+		bool is_library = cursor_u8(&in) == 1;
+		const char *name = cursor_cstr(&in);
+		char *copy = name ? dotted(name) : NULL;
+
+		buf_put_u8(
+			&c->out, copy && hook_planner_may_want_class(h->planner, copy, is_library));
+		free(copy);
+	}
+}
+
+static void answer_classes(struct hooks *h, struct connection *c, const struct hello *hello)
+{
+	if (hello->classes.flags & HOOK_CLASS_NAMES)
+		answer_names(h, c, hello);
+	else
+		answer_class(h, c, hello);
+}
+
 /* For whoever asks which programs have never said anything. */
 static void hear(struct hooks *h, uint32_t pid)
 {
@@ -317,6 +379,14 @@ static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
 			hooks_outcome(h, id)->refusal = refusal;
 }
 
+/* The process of the hello is known, as it has to be for this kind. */
+static bool find_process(struct hooks *h, struct connection *c, const struct hook_hello *head)
+{
+	if (head->kind == HOOK_HELLO_MODULES || head->kind == HOOK_HELLO_CLASSES)
+		return join_process(h, c);
+	return open_process(h, c, head);
+}
+
 static void take_hello(struct hooks *h, struct connection *c, const struct hello *hello)
 {
 	struct hook_reply reply = {.magic = HOOK_ABI_MAGIC, .status = 1};
@@ -328,12 +398,13 @@ static void take_hello(struct hooks *h, struct connection *c, const struct hello
 		hear(h, c->pid);
 	if (head->refusal && head->refusal < HOOK_REFUSAL_N) {
 		keep_refusal(h, head->refusal);
-	} else if (!atomic_load(&h->is_off) &&
-		   (head->kind == HOOK_HELLO_MODULES ? join_process(h, c)
-						     : open_process(h, c, head))) {
-		if (head->kind != HOOK_HELLO_FORK)
+	} else if (!atomic_load(&h->is_off) && find_process(h, c, head)) {
+		c->wants_results =
+			head->kind == HOOK_HELLO_START || head->kind == HOOK_HELLO_MODULES;
+		if (c->wants_results)
 			plan_modules(h, c, hello);
-		c->wants_results = head->kind != HOOK_HELLO_FORK;
+		else if (head->kind == HOOK_HELLO_CLASSES)
+			answer_classes(h, c, hello);
 		reply.status = 0;
 		reply.n_plans = (uint32_t)c->sent.n;
 		reply.plan_bytes = c->out.n - at - sizeof(reply);

@@ -172,7 +172,7 @@ static inline void transcribe_leave(struct transcript *t, struct hooked_thread *
 		return;
 	}
 	f = &t->functions.v[id];
-	f->calls++;
+	f->calls += !f->is_method;
 	f->ticks += ticks > left.ticks ? ticks - left.ticks : 0;
 	trace_writer_routine(t->world.w, thread->stream, time, f->frame, true);
 }

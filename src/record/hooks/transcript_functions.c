@@ -49,6 +49,29 @@ static uint32_t define_frame(
 			.addr = f->function.v});
 }
 
+/* A Java method has no address that stays: its number among the functions is that of the frame, by which no
+ * code of a JVM goes (docs/format/trace.md). */
+static uint32_t define_method(
+	struct transcript *t, const struct planned_function *f, const struct planned_image *class)
+{
+	struct trace_writer *w = t->world.w;
+	uint32_t name = trace_writer_string(w, f->name);
+	uint32_t image =
+		trace_writer_image(w, &(struct trace_image){.kind = IMAGE_KIND_JIT,
+					      .path = trace_writer_string(w, JAVA_IMAGE_PATH),
+					      .bits = 64});
+	uint32_t frame = trace_writer_frame(
+		w, &(struct trace_frame){
+			   .kind = FRAME_KIND_JITTED, .image = image, .name = name, .addr = f->id});
+	struct trace_symbol_level level = {.name = name,
+		.file = class->source ? trace_writer_string(w, class->source) : 0,
+		.line = f->line};
+
+	trace_writer_symbol(
+		w, &(struct trace_symbol){.frame = frame, .n_levels = 1, .levels = &level});
+	return frame;
+}
+
 uint32_t transcript_frame(struct transcript *t, uint32_t id)
 {
 	struct hooked_function *function = transcript_function(t, id);
@@ -59,7 +82,8 @@ uint32_t transcript_frame(struct transcript *t, uint32_t id)
 		return function->frame;
 	f = hooks_planned(t->h, id, &image);
 	if (f)
-		function->frame = define_frame(t, f, image_of(t, image));
+		function->frame = image->is_class ? define_method(t, f, image)
+						  : define_frame(t, f, image_of(t, image));
 	return function->frame;
 }
 
@@ -75,6 +99,7 @@ bool transcript_see_function(
 	if (!f)
 		return false;
 	function = transcript_function(t, id);
+	function->is_method = image->is_class;
 	at = hook_layout_module(thread->view->layout, image);
 	if (at)
 		m = addrspace_find(

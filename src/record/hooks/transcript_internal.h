@@ -13,6 +13,7 @@
 struct hooked_function {
 	uint32_t frame; /* trace id; 0 = not written yet */
 	bool is_off;
+	bool is_method; /* of Java: --budget cannot unhook it */
 	uint64_t hits;
 	uint64_t off_ns; /* when it was unhooked */
 	/* Since the budget was last looked at: */

@@ -17,7 +17,7 @@ static void look_ahead(const struct hooked_thread *thread, struct replay_walk *w
 		const struct hook_record *next = &c->records[i];
 
 		if (HOOK_HEAD_KIND(next->head) == HOOK_RECORD_ENTER) {
-			walk->has_pending = true;
+			walk->has_pending = next->data != 0;
 			walk->pending_ret = next->data;
 			walk->pending_chain = chain;
 			return;

@@ -470,7 +470,10 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const
 			change_chain(t, c);
 		hook_record_write(t, kind, id, 0);
 	}
-	end_slowly(&s, HOOK_COST_INSTRUMENT, kind == HOOK_RECORD_ENTER, p->site);
+	if (p)
+		end_slowly(&s, HOOK_COST_INSTRUMENT, kind == HOOK_RECORD_ENTER, p->site);
+	else
+		signals_unblock(&s.mask);
 }
 
 /* --- entries with arguments -------------------------------------------------------------- */

@@ -64,8 +64,24 @@ static bool place_parse(struct place *p, const char *text)
 	return text[0] == '@' && p->n_name > 1 && n_key == HOOK_KEY_BYTES;
 }
 
+/* Connecting, sending and receiving each end with an error after so long; 0 = never. */
+static void set_patience(int fd, long ms)
+{
+#ifdef __x86_64__
+	const long limit[2] = {ms / 1000, ms % 1000 * 1000}; /* struct timeval */
+
+	if (!ms)
+		return;
+	raw_call(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, limit, sizeof(limit));
+	raw_call(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, limit, sizeof(limit));
+#else
+	(void)fd;
+	(void)ms;
+#endif
+}
+
 /* `path` begins with a zero or a slash, and has `n` bytes. */
-static int connect_to(const char *path, size_t n, int flags)
+static int connect_to(const char *path, size_t n, int flags, long patience_ms)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t bytes = offsetof(struct sockaddr_un, sun_path) + n;
@@ -74,6 +90,7 @@ static int connect_to(const char *path, size_t n, int flags)
 
 	if (fd < 0)
 		return (int)fd;
+	set_patience((int)fd, patience_ms);
 	bytes_copy(address.sun_path, path, n);
 	if (address.sun_path[0] == '@')
 		address.sun_path[0] = 0; /* an abstract name: no file, its length counts */
@@ -87,17 +104,17 @@ static int connect_to(const char *path, size_t n, int flags)
 }
 
 /* Abstract names belong to a network namespace; the path is for processes of another one. */
-static int connect_recorder(int flags)
+static int connect_recorder(int flags, long patience_ms)
 {
 	struct place p;
 	int fd;
 
 	if (!place_parse(&p, weir_place))
 		return -EINVAL;
-	fd = connect_to(p.name, p.n_name, flags);
+	fd = connect_to(p.name, p.n_name, flags, patience_ms);
 	/* Refused: nobody has that name. */
 	if (fd == -ECONNREFUSED && p.n_path) {
-		int other = connect_to(p.path, p.n_path, flags);
+		int other = connect_to(p.path, p.n_path, flags, patience_ms);
 
 		fd = other < 0 ? fd : other;
 	}
@@ -107,7 +124,7 @@ static int connect_recorder(int flags)
 /* One that is stopped accepts nothing, and when enough have asked, asking would wait for it. */
 bool exchange_recorder_lives(void)
 {
-	int fd = connect_recorder(SOCK_NONBLOCK);
+	int fd = connect_recorder(SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return fd == -EAGAIN;
@@ -183,13 +200,13 @@ static bool read_reply(struct exchange *x)
 	       x->reply.magic == HOOK_ABI_MAGIC;
 }
 
-static int ask(
-	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes)
+static int ask(struct exchange *x, struct hook_hello *hello, const void *modules,
+	size_t module_bytes, long patience_ms)
 {
 	struct place p;
 	void *plans;
 
-	*x = (struct exchange){.fd = connect_recorder(0), .area_fd = -1, .family_fd = -1};
+	*x = (struct exchange){.fd = connect_recorder(0, patience_ms), .area_fd = -1, .family_fd = -1};
 	if (x->fd < 0)
 		return x->fd;
 	place_parse(&p, weir_place);
@@ -227,7 +244,13 @@ static void count_unheard(enum hook_hello_kind kind)
 int exchange_open(
 	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes)
 {
-	int rc = ask(x, hello, modules, module_bytes);
+	return exchange_open_for(x, hello, modules, module_bytes, 0);
+}
+
+int exchange_open_for(struct exchange *x, struct hook_hello *hello, const void *content,
+	size_t content_bytes, long patience_ms)
+{
+	int rc = ask(x, hello, content, content_bytes, patience_ms);
 
 	if (rc < 0)
 		count_unheard(hello->kind);

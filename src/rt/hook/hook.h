@@ -199,7 +199,8 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
 /* Entry with arguments: `regs` as in struct hook_regs. */
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
-/* A call that needs no entry (compiled_in.c). */
+/* A call that needs no entry (compiled_in.c, rt/java). Of one whose function is `p` what it costs is measured now
+ * and then; NULL = it is not. */
 void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p);
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
@@ -343,6 +344,9 @@ struct exchange {
  * (struct hook_family). */
 int exchange_open(
 	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes);
+/* The same, for no longer than so many ms. */
+int exchange_open_for(struct exchange *x, struct hook_hello *hello, const void *content,
+	size_t content_bytes, long patience_ms);
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n);
 /* The library cannot do what it said hello for. `error` is negative; `x` is for START only. */
 void exchange_give_up(const struct exchange *x, enum hook_hello_kind kind, int error);
@@ -362,6 +366,11 @@ extern uintptr_t weir_cost_site; /* of the function that they are said to be in 
 
 /* v8.c: calls the function that has to be told. */
 enum hook_refusal own_tell(enum hook_own own, uintptr_t function);
+
+/* rt/java/agent_start.c; see java.h there. */
+/* A JVM is about to be made, with these options (JavaVMInitArgs). */
+void java_note_create(uintptr_t args);
+void java_tell_jvms(uintptr_t function); /* JNI_GetCreatedJavaVMs */
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *place);

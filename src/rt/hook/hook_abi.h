@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 4
+#define HOOK_ABI_VERSION 5
 
 /*
  * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
@@ -106,6 +106,8 @@ struct hook_control {
 	uint32_t slab_threads; /* by the recorder: rings that are mapped together */
 	uint64_t n_missed; /* calls of the threads without an entry or without memory, while so */
 	uint32_t n_memoryless; /* threads for which no memory could be mapped; as n_threadless */
+	uint32_t n_jvms_left;  /* JVMs that the agent (rt/java) could not work in */
+	uint32_t n_classes_left; /* classes that the JVM did not let be changed, or that are too long */
 	uint32_t reserved;
 };
 
@@ -113,7 +115,7 @@ struct hook_control {
  * by their children: who cannot speak to the recorder can still count here. */
 struct hook_family {
 	uint32_t magic;
-	uint32_t n_unheard[4]; /* exchanges that failed, by enum hook_hello_kind */
+	uint32_t n_unheard[5]; /* exchanges that failed, by enum hook_hello_kind */
 };
 #define HOOK_FAMILY_BYTES 4096u
 
@@ -218,6 +220,25 @@ enum hook_hello_kind {
 	HOOK_HELLO_START = 1,	/* a program begins to be hooked: wants an area and a plan */
 	HOOK_HELLO_FORK = 2,	/* the child of a hooked process: wants an area of its own */
 	HOOK_HELLO_MODULES = 3, /* more modules were loaded: wants their plan */
+	HOOK_HELLO_CLASSES = 4, /* a JVM is about to load a class, or has loaded some: no modules, but
+				   struct hook_classes */
+};
+
+/*
+ * A class file, of which the answer is another one with calls in chosen methods (plan_bytes, no plans; status 1: it
+ * stays as it is). With HOOK_CLASS_NAMES: for each class a byte (1 = of the JVM's own, else 2), its name as in
+ * class files, and a zero; the answer has a byte for each of them, 1 = it may have chosen methods.
+ */
+enum hook_class_flags {
+	HOOK_CLASS_OF_LIBRARY = 1, /* loaded by the JVM's own loader */
+	HOOK_CLASS_NAMES = 2,
+};
+#define HOOK_CLASSES_BYTES_MAX (6u << 20)
+struct hook_classes {
+	uint32_t bytes; /* that follow */
+	uint32_t flags; /* enum hook_class_flags */
+	uint32_t n_names;
+	uint32_t reserved;
 };
 
 struct hook_hello {
@@ -258,6 +279,7 @@ enum hook_method {
 	HOOK_METHOD_MCOUNT = 4, /* in place of a call of mcount or __fentry__ (-pg) */
 	HOOK_METHOD_CYGPROF =
 		5, /* by the calls that -finstrument-functions left; nothing is patched */
+	HOOK_METHOD_BYTECODE = 6, /* a Java method, by calls in its bytecode (rt/java) */
 };
 
 enum hook_action {
@@ -290,6 +312,8 @@ enum hook_own {
 	HOOK_OWN_PRCTL = 7,	  /* prctl: it may install a system call filter (NOTE) */
 	HOOK_OWN_SYSCALL = 8,	  /* syscall: likewise, or what follows (NOTE) */
 	HOOK_OWN_MPROTECT = 9,	  /* mprotect, pkey_mprotect: perhaps of patched code (NOTE) */
+	HOOK_OWN_CREATE_JVM = 10, /* JNI_CreateJavaVM: the JVM is told of the agent (NOTE) */
+	HOOK_OWN_FIND_JVMS = 11,  /* JNI_GetCreatedJavaVMs, which the agent needs (TELL) */
 };
 
 #define HOOK_ORIGINAL_MAX 32

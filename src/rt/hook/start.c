@@ -226,6 +226,10 @@ void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], 
 	const uintptr_t *protection = protection_args(own, args);
 	uint64_t old;
 
+#ifdef __x86_64__
+	if (own == HOOK_OWN_CREATE_JVM)
+		java_note_create(args[2]);
+#endif
 	if (protection)
 		patch_note_protection(
 			protection[0], protection[0] + protection[1], (int)protection[2]);

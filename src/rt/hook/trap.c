@@ -248,6 +248,8 @@ uintptr_t own_function(enum hook_own own)
 	case HOOK_OWN_PRCTL:
 	case HOOK_OWN_SYSCALL:
 	case HOOK_OWN_MPROTECT:
+	case HOOK_OWN_CREATE_JVM:
+	case HOOK_OWN_FIND_JVMS:
 		break;
 	}
 	return 0;

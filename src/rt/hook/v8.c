@@ -25,5 +25,9 @@ enum hook_refusal own_tell(enum hook_own own, uintptr_t function)
 {
 	if (own == HOOK_OWN_RETURN_LOCATION)
 		((void (*)(uintptr_t (*)(uintptr_t)))function)(true_location);
+#ifdef __x86_64__
+	else if (own == HOOK_OWN_FIND_JVMS)
+		java_tell_jvms(function);
+#endif
 	return HOOK_REFUSAL_NONE;
 }

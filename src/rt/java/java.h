@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries and exits of Java methods: an agent inside of a JVM (JVMTI), part of the hook library.
+ *
+ *	agent_start.c		the way in: an option for the JVM that is being made, or a thread in one that runs
+ *	agent.c		what the agent does with classes: those that are loaded, those that will be, back again
+ *	class_questions.c	what it asks the recorder about them
+ *	method_calls.c		what the rewritten methods call
+ *
+ * The recorder decides which methods are watched and rewrites the class (record/hooks/plan_class.c); the agent
+ * hands over what the JVM is about to load and takes what comes back. Rules, besides those of rt/hook:
+ * 1. A class for which there is no answer in time stays as it is, and is counted.
+ * 2. Nothing here makes a JVM fail: each error of one of its functions ends what was being done.
+ */
+#ifndef WEIR_RT_JAVA_JAVA_H
+#define WEIR_RT_JAVA_JAVA_H
+
+#include "../hook/hook.h"
+#include "jvm_tables.h"
+
+/* Whether this process is recorded just now. */
+bool java_is_wanted(void);
+/* What this library was loaded as; NULL: nobody says. */
+const char *java_own_path(void);
+/* Counts what stays unwatched: a whole JVM, or a class. */
+void java_count_jvm(void);
+void java_count_classes(uint32_t n);
+
+/* method_calls.c: the native methods of java.lang.WeirHook, found by these names. */
+#define JAVA_NO_METHOD 0 /* an id: nothing is recorded */
+#define java_enter     Java_java_lang_WeirHook_enter
+#define java_leave     Java_java_lang_WeirHook_leave
+__attribute__((visibility("default"))) void java_enter(void *env, void *class, int32_t id);
+__attribute__((visibility("default"))) void java_leave(void *env, void *class, int32_t id);
+
+/* agent.c. All of them on a thread that the JVM knows. */
+/* Before the JVM is ready: it says when it is. False: it refuses. */
+bool agent_prepare(jvm_table vm);
+/* Watches the chosen methods of all classes, from here on. */
+void agent_begin(jvm_table jni);
+/* Classes become what they were. */
+void agent_end(jvm_table jni);
+
+/* class_questions.c: as JVMTI has it. A new class is in memory of the exchange, which is to be closed; false: it stays as
+ * it is. */
+bool classes_ask(struct exchange *x, const uint8_t *class, size_t n, bool is_library);
+/* The same for the names of many classes, each with a byte before it (see hook_abi.h) and a zero behind: a byte for each
+ * of them, 1 = it may have something to watch. False: there is no answer. */
+bool classes_ask_names(struct exchange *x, const uint8_t *names, size_t n, uint32_t n_names);
+
+#endif

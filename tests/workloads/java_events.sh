@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+# weir-test: slow: a dozen JVMs, one of them interpreted, one compiling all
+# Entries and exits of Java methods: a program that counts its own calls is what they are judged by.
+. "$ROOT/tests/lib.sh"
+command -v javac >/dev/null || { skip "calls of Java methods are counted: no javac" && finish; }
+javac -g -d classes "$ROOT/tests/fixtures/class_rewrite/Counted.java"
+java -cp classes Counted >expected.txt
+
+# calls TRACE: "N NAME" of all that were called, as the program prints its own.
+calls() {
+	"$WEIR" report hooks "$1" --json --limit 0 |
+		python3 -c 'import json,sys; [print(r["hits"], r["function"]) for r in json.load(sys.stdin)["rows"] if r["hits"]]'
+}
+
+# counts SENTENCE COMMAND...: the program prints what it always does, and the recording has the counts that it prints.
+counts() {
+	local sentence=$1
+	shift
+	timeout 200 "$WEIR" record -q -o t.weir --functions 'Counted*:*' -- "$@" >got.txt 2>err.txt
+	equal "$sentence: the status is the program's" 0 $?
+	equal "$sentence: so is the output" "$(cat expected.txt)" "$(cat got.txt err.txt)"
+	equal "$sentence: each count is the program's own" "$(sed -n 's/^count //p' expected.txt | sort)" \
+		"$(calls t.weir | grep -Fxf <(sed -n 's/^count //p' expected.txt) | sort)"
+	# An exception in a superclass's constructor ends a call of Round's.
+	equal "$sentence: every call but one is left when it ends" 1 \
+		"$("$WEIR" report loss t.weir | sed -n 's/^ *\([0-9]*\)  enter and leave events do not match/\1/p')"
+	equal "$sentence: no event is lost" "" "$("$WEIR" report loss t.weir | grep 'events lost' | grep -v ' 0 ')"
+}
+counts "as it is run" java -cp classes Counted
+counts "interpreted" java -Xint -cp classes Counted
+if [ -z "${WEIR_SAN:-}" ]; then
+	counts "compiled" java -Xcomp -cp classes Counted
+	counts "by one compiler" java -XX:TieredStopAtLevel=1 -cp classes Counted
+	counts "with every class verified, and another collector" java -Xverify:all -Xlog:disable -XX:+UseZGC -cp classes Counted
+	counts "started by a shell, and with its agents refused" sh -c 'java -XX:+DisableAttachMechanism -cp classes Counted; exit $?'
+	other=/usr/lib/jvm/temurin-25-jdk-amd64/bin/java
+	if [ -x $other ]; then counts "another version" $other -cp classes Counted; else skip "another version: no $other"; fi
+fi
+
+cat >Ends.java <<'J'
+public class Ends {
+	static class Missing { static int x = Integer.parseInt("none"); }
+	static void run(int n) { if (n == 0) throw new IllegalStateException("the end"); run(n - 1); }
+	static int deep(int n) { return deep(n + 1) + 1; }
+	public static void main(String[] args) {
+		try { System.out.println(Missing.x); } catch (ExceptionInInitializerError e) { System.out.println(e.getCause()); }
+		try { deep(0); } catch (StackOverflowError e) { System.out.println("too deep"); }
+		new Thread(() -> run(2)).start();
+		Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook")));
+		System.exit(7);
+	}
+}
+J
+javac -g -d classes Ends.java
+java -cp classes Ends >expected.txt 2>expected.err
+"$WEIR" record -q -o e.weir --functions 'Ends*:*,java.lang.*:*,java.util.*:*' -- java -cp classes Ends >got.txt 2>got.err
+equal "a program with the JDK's own methods hooked ends with its status" 7 $?
+equal "and prints what it always does" "$(cat expected.txt)" "$(cat got.txt)"
+equal "as an uncaught exception does" "$(grep -v '^\s*at java' expected.err)" "$(grep -v '^\s*at java' got.err)"
+check "methods of the JDK were called" test "$(calls e.weir | grep -c ' java.lang.String.')" -gt 10
+"$WEIR" record -o n.weir --functions 'Ends:rum' -- java -cp classes Ends >/dev/null 2>err.txt
+check "a method that is not there is said, with one that is near" grep -q "run" err.txt
+"$WEIR" record -q -o n.weir --stack-at 'Ends:run' -- java -cp classes Ends >/dev/null 2>&1
+check "stacks at entries have a reason" grep -q 'stacks at entries of Java methods are not taken' <("$WEIR" report hooks n.weir)
+
+# The recorder is killed, or stands still, while classes are loaded and called.
+cat >Long.java <<'J'
+public class Long {
+	static int step(int i) { return i + 1; }
+	public static void main(String[] args) throws Exception {
+		int n = 0;
+		System.out.println("ready");
+		for (int i = 0; i < 30; i++) {
+			for (int k = 0; k < 10000; k++)
+				n = step(n);
+			Thread.sleep(20);
+		}
+		System.out.println(n);
+	}
+}
+J
+javac -d classes Long.java
+mkfifo ready
+"$WEIR" record -q -o k.weir --functions 'Long:*' -- java -cp classes Long >ready 2>/dev/null &
+recorder=$!
+exec 3<ready
+read -r line <&3
+kill -KILL $recorder
+equal "a program whose recorder is killed goes on" "300000" "$(timeout 60 cat <&3)"
+exec 3<&-
+wait $recorder 2>wait.txt
+finish
