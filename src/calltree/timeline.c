@@ -383,20 +383,27 @@ static uint32_t busiest_of_all(const struct profile *p)
 	return best;
 }
 
+/* The thread with most samples and events; where none has any, the one that waits most often. */
 static uint32_t busiest(const struct profile *p)
 {
-	uint32_t best = 0;
-	uint64_t most = 0;
+	uint32_t best = 0, waiting = 0;
+	uint64_t most = 0, most_waits = 0;
 
 	for (uint32_t id = 1; id < p->n_threads; id++) {
-		uint64_t n = p->threads[id].samples + p->threads[id].events;
+		const struct profile_thread *thread = &p->threads[id];
+		uint64_t n = thread->samples + thread->events;
 
-		if (p->threads[id].is_wanted && n > most) {
+		if (thread->is_wanted && n > most) {
 			most = n;
 			best = id;
 		}
+		if (thread->is_wanted && thread->switches > most_waits) {
+			most_waits = thread->switches;
+			waiting = id;
+		}
 	}
-	return best ? best : busiest_of_all(p);
+	best = best ? best : busiest_of_all(p);
+	return best ? best : waiting;
 }
 
 /* The records before the window say what was open when it began. */

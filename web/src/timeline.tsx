@@ -220,7 +220,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
         Nothing was seen in this stretch of time. <button onClick={() => change({ from: "", to: "" })}>All of the time</button>
       </Empty>
     );
-  if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts and imported stacks are sums. 'weir record' keeps the time of each sample and call.</Empty>;
+  if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts, trees that were kept in the program (--tree) and imported stacks are sums. 'weir record' without --tree keeps the time of each sample and call.</Empty>;
   const lookAt = (to: Look): void => setLook(isAll(to, all) ? undefined : { ...to, key });
   const describe = (x: number, y: number): string => {
     const p = placeOf(all, look, width.current);

@@ -121,12 +121,14 @@ static void put_steps(struct buf *out, const struct timeline *t, const struct tr
 	buf_release(&words);
 }
 
-/* A part of the time has the lanes of all of it. */
+/* A part of the time has the lanes of all of it; a thread that only waits has one, too. */
 static bool has_lane(const struct timeline *t, const struct profile *p, uint32_t id, bool is_part)
 {
 	const uint32_t *busy = t->busy + (size_t)id * t->n_columns;
 
 	if (is_part && p->threads[id].is_wanted && p->threads[id].samples + p->threads[id].events)
+		return true;
+	if (p->threads[id].is_wanted && p->threads[id].switches)
 		return true;
 	for (uint32_t k = 0; k < t->n_columns; k++)
 		if (busy[k])

@@ -308,6 +308,19 @@ static void waits_are_apart_from_samples(void)
 	end_calls();
 }
 
+static void a_thread_that_only_waits_can_be_drawn(void)
+{
+	begin_calls();
+	switched(1000, true, false);
+	switched(1500, false, false);
+	numbers(life_stream, 1999, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, 0);
+	build_all();
+	draw(100);
+	CHECK_EQ(t.waits.n, 1);
+	check_wait(0, 1000, 1500, 0, 1, false);
+	end_calls();
+}
+
 static void a_thread_that_has_ended_does_not_wait(void)
 {
 	begin_calls();
@@ -394,6 +407,7 @@ static void steps_are_runs_with_marks_between_them(void)
 
 static const struct test tests[] = {
 	{"waits are apart from samples", waits_are_apart_from_samples},
+	{"a thread that only waits can be drawn", a_thread_that_only_waits_can_be_drawn},
 	{"a thread that has ended does not wait", a_thread_that_has_ended_does_not_wait},
 	{"a wait may be known by its sample alone", a_wait_may_be_known_by_its_sample_alone},
 	{"samples without a stack are points, too", samples_without_a_stack_are_points},
