@@ -101,12 +101,12 @@ static uint32_t image_of(struct java_process *p)
 	struct trace_writer *w = p->world->w;
 
 	if (!p->image)
-		p->image = trace_writer_image(
-			w, &(struct trace_image){.kind = IMAGE_KIND_JIT,
-				   .path = trace_writer_string(w, JAVA_IMAGE_PATH),
-				   .bits = 64,
-				   .file_mtime_ns = p->began_ns,
-				   .pid = p->pid});
+		p->image = trace_writer_image(w,
+			&(struct trace_image){.kind = IMAGE_KIND_JIT,
+				.path = trace_writer_string(w, JAVA_IMAGE_PATH),
+				.bits = 64,
+				.file_mtime_ns = p->began_ns ? p->began_ns + p->since_1970_ns : 0,
+				.pid = p->pid});
 	return p->image;
 }
 

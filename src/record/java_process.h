@@ -19,13 +19,14 @@ struct java_look {
 struct java_process {
 	const struct java_world *world;
 	uint32_t pid;
-	uint64_t start_ns; /* of the process, as in the thread table */
-	uint64_t began_ns; /* the program */
-	bool was_running;  /* before the recording */
+	uint64_t start_ns;	/* of the process, as in the thread table */
+	uint64_t began_ns;	/* the program; 0 = not known */
+	uint64_t since_1970_ns; /* add this to a time of the trace */
+	bool was_running;	/* before the recording */
 	uint64_t libjvm_start;
 	struct jvm *jvm; /* NULL = it cannot be read: */
 	char *problem;	 /* why; owned */
-	uint64_t batch; /* in which it was last asked for anything */
+	uint64_t batch;	 /* in which it was last asked for anything */
 	bool has_ended;
 	VEC(struct process *) users;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "record/java_process.h"
 
 /* JVMs that have ended and are remembered: a timer meets a task that goes on to its end after it has told
@@ -111,6 +112,7 @@ static struct java_process *open_process(
 	p->pid = of->pid;
 	p->start_ns = of->start_ns;
 	p->began_ns = of->exec_ns ? of->exec_ns : of->start_ns;
+	p->since_1970_ns = clock_read_ns(CLOCK_REALTIME) - clock_mono_ns();
 	p->was_running = of->was_running && !of->exec_ns;
 	p->libjvm_start = libjvm->start;
 	if (jvm_open(&p->jvm, (pid_t)of->pid, path, libjvm->bias, &err) < 0)

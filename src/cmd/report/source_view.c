@@ -123,6 +123,13 @@ static bool name_fits(const char *name, const char *asked)
 	return !strncmp(name, asked, n) && (!name[n] || name[n] == '(');
 }
 
+/* A method of Java also without the mark that says how it ran. */
+static bool level_fits(const struct frame_level *level, const char *asked)
+{
+	return name_fits(level->name, asked) ||
+	       name_fits(frame_name_bare(level->name, level->image), asked);
+}
+
 static bool function_fits(const struct code_function *f, const char *asked)
 {
 	return name_fits(f->name, asked) || !strcmp(f->linkage_name, asked);
@@ -254,7 +261,7 @@ static void add_frame(
 	struct source_function *f;
 
 	frame_names_get(report->reader, frame, levels);
-	if (name_fits(level->name, report->options->function)) {
+	if (level_fits(level, report->options->function)) {
 		struct source_part part = {.file = level->file ? level->file : "",
 			.line = level->line,
 			.value = weight};
