@@ -59,7 +59,21 @@ function line(s: Surface, points: number[], v: GraphView): void {
   s.c.stroke();
 }
 
+// Curves of line() lie between their points.
+function isSeen(s: Surface, points: number[], v: GraphView): boolean {
+  const margin = 10; // the widest arc
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let i = 0; i < points.length; i += 2) {
+    left = Math.min(left, points[i]!);
+    right = Math.max(right, points[i]!);
+    top = Math.min(top, points[i + 1]!);
+    bottom = Math.max(bottom, points[i + 1]!);
+  }
+  return (right - v.x) * v.zoom > -margin && (left - v.x) * v.zoom < s.width + margin && (bottom - v.y) * v.zoom > -margin && (top - v.y) * v.zoom < s.height + margin;
+}
+
 function drawArc(s: Surface, g: Graph, arc: GraphArc, v: GraphView, look: GraphLook): void {
+  if (!isSeen(s, arc.points, v)) return;
   const from = g.boxes[arc.from]!;
   const to = g.boxes[arc.to]!;
   const isNear = look.selected !== "" && (from.name === look.selected || to.name === look.selected);
