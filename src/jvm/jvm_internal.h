@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "jvm/exit_rule.h"
+#include "jvm/java_name.h"
 #include "jvm/jvm.h"
 #include "jvm/scopes.h"
 #include "jvm/vm_layout.h"
@@ -92,6 +93,14 @@ struct place_levels {
 	struct map by_place; /* number and offset -> first << 8 | how many */
 };
 
+/* How references and classes of objects are kept in this JVM. */
+struct oop_format {
+	bool is_known;
+	bool has_narrow_oops, has_narrow_klass, has_compact_headers, is_z;
+	uint64_t oop_base, klass_base;
+	unsigned oop_shift, klass_shift;
+};
+
 struct jvm {
 	struct vm_memory memory;
 	struct file_map file;
@@ -122,6 +131,11 @@ struct jvm {
 	struct map codelet_states; /* by address, enum codelet_state */
 	struct intern texts;
 	struct methods *methods;
+
+	struct oop_format oops;
+	uint32_t thread_name_at; /* offsets of fields; 0 = not known yet */
+	uint32_t string_value_at, string_coder_at;
+	uint64_t string_klass; /* java.lang.String */
 };
 
 /* The texts live as long as `jvm`. */
@@ -163,5 +177,30 @@ bool method_is_native(const struct method *method);
 int32_t method_bytecode_index(const struct method *method, uint64_t bcp);
 /* Name, signature, file, and the line of the bytecode (-1: not known). */
 void method_describe(const struct method *method, int32_t bci, struct jvm_level *level);
+
+/* --- vm_symbols.c --- */
+struct symbol_identity {
+	uint64_t addr;
+	uint32_t hash;
+	uint16_t length;
+};
+/* The text of a Symbol, put in place of what `to` held, when it can be such a name; freed memory has no
+ * references, or is no name. */
+bool symbol_identify(struct jvm *jvm, uint64_t addr, enum java_name_kind kind,
+	struct symbol_identity *id, struct buf *to);
+bool symbol_read(struct jvm *jvm, uint64_t addr, enum java_name_kind kind, struct buf *to);
+bool symbol_is(struct jvm *jvm, uint64_t addr, const char *text);
+
+/* --- oops.c --- */
+/* False when this JVM does not tell how it keeps objects. */
+bool oop_format_begin(struct jvm *jvm);
+/* References; false when there is none, or it cannot be followed safely. */
+bool oop_read_handle(struct jvm *jvm, uint64_t handle, uint64_t *oop);
+bool oop_read_field(struct jvm *jvm, uint64_t object, uint32_t offset, uint64_t *oop);
+bool oop_klass(struct jvm *jvm, uint64_t object, uint64_t *klass);
+/* The class or that of its superclasses with this name (java/lang/Thread); 0 = none. */
+uint64_t klass_find_super(struct jvm *jvm, uint64_t klass, const char *name);
+/* The offset in objects of a field that this class itself declares; -1 = it has none. */
+int32_t klass_field_offset(struct jvm *jvm, uint64_t klass, const char *name);
 
 #endif

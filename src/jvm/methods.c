@@ -18,13 +18,6 @@
 #define ACC_NATIVE	  0x0100u    /* JVMS 4.6 */
 #define SYMBOL_HEAD_BYTES 8
 #define HASH_SHIFT	  16 /* the hash is in the upper half, references are counted in the lower */
-#define NAME_BYTES_MAX	  8192
-
-struct symbol_identity {
-	uint64_t addr;
-	uint32_t hash;
-	uint16_t length;
-};
 
 /* What tells one method from another that had its place before. */
 struct method_identity {
@@ -177,27 +170,6 @@ void methods_compare(struct jvm *jvm)
 
 /* --- reading a new one --- */
 
-/* Freed memory is no symbol: it has no references, or is no name. */
-static bool read_symbol(struct jvm *jvm, uint64_t addr, enum java_name_kind kind,
-	struct symbol_identity *id, struct buf *to)
-{
-	const struct vm_layout *l = &jvm->layout;
-	uint8_t head[SYMBOL_HEAD_BYTES];
-	struct span copy = {head, sizeof(head)};
-
-	if (!vm_is_pointer(addr) || !vm_read(&jvm->memory, addr, head, sizeof(head)))
-		return false;
-	id->addr = addr;
-	id->hash = (uint32_t)vm_get(copy, l->symbol_hash) >> HASH_SHIFT;
-	id->length = (uint16_t)vm_get(copy, l->symbol_length);
-	if (!(uint16_t)vm_get(copy, l->symbol_hash) || id->length > NAME_BYTES_MAX)
-		return false;
-	buf_reset(to);
-	return vm_read(&jvm->memory, addr + l->symbol_body.offset, buf_put_zeros(to, id->length),
-		       id->length) &&
-	       java_name_is_legal(buf_span(to), kind);
-}
-
 struct pool_copy {
 	uint64_t addr, tags;
 	uint32_t length;
@@ -231,7 +203,7 @@ static bool read_pool_text(struct jvm *jvm, const struct pool_copy *pool, uint32
 	       vm_read(&jvm->memory, pool->tags + l->bytes_data.offset + index, &tag, 1) &&
 	       tag == l->tag_utf8.v &&
 	       vm_read_u64(&jvm->memory, pool->addr + l->pool_bytes + 8ull * index, &symbol) &&
-	       read_symbol(jvm, symbol, kind, id, to);
+	       symbol_identify(jvm, symbol, kind, id, to);
 }
 
 static bool read_names(
@@ -241,7 +213,7 @@ static bool read_names(
 	struct buf symbol = {0}, name = {0}, signature = {0};
 	bool is_read = false;
 
-	if (read_symbol(jvm, class_name, JAVA_CLASS, &id->class_name, &symbol)) {
+	if (symbol_identify(jvm, class_name, JAVA_CLASS, &id->class_name, &symbol)) {
 		java_class_put(&name, buf_span(&symbol));
 		buf_put_u8(&name, '.');
 		is_read = name.n > 1 && read_pool_text(jvm, pool, id->name_index, JAVA_METHOD,

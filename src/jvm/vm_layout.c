@@ -139,6 +139,45 @@ static const struct row rows[] = {
 	FIELD(NEEDED, symbol_length, "Symbol", "_length"),
 	FIELD(NEEDED, symbol_body, "Symbol", "_body"),
 	PLACE(OPTIONAL, vm_major, "Abstract_VM_Version", "_vm_major_version"),
+
+	PLACE(OPTIONAL, thread_list, "ThreadsSMRSupport", "_java_thread_list"),
+	FIELD(OPTIONAL, list_length, "ThreadsList", "_length"),
+	FIELD(OPTIONAL, list_threads, "ThreadsList", "_threads"),
+	FIELD(OPTIONAL, thread_obj, "JavaThread", "_threadObj"),
+	FIELD(OPTIONAL, thread_os, "JavaThread", "_osthread"),
+	FIELD(OPTIONAL, thread_os, "Thread", "_osthread"),
+	FIELD(OPTIONAL, os_thread_id, "OSThread", "_thread_id"),
+
+	PLACE(OPTIONAL, flags, "JVMFlag", "flags"),
+	PLACE(OPTIONAL, n_flags, "JVMFlag", "numFlags"),
+	SIZE(OPTIONAL, flag_bytes, "JVMFlag"),
+	FIELD(OPTIONAL, flag_name, "JVMFlag", "_name"),
+	FIELD(OPTIONAL, flag_addr, "JVMFlag", "_addr"),
+	PLACE(OPTIONAL, oop_base, "CompressedOops", "_base"),
+	PLACE(OPTIONAL, oop_base, "CompressedOops", "_narrow_oop._base"),
+	PLACE(OPTIONAL, oop_shift, "CompressedOops", "_shift"),
+	PLACE(OPTIONAL, oop_shift, "CompressedOops", "_narrow_oop._shift"),
+	PLACE(OPTIONAL, narrow_klass_base, "CompressedKlassPointers", "_base"),
+	PLACE(OPTIONAL, narrow_klass_base, "CompressedKlassPointers", "_narrow_klass._base"),
+	PLACE(OPTIONAL, narrow_klass_shift, "CompressedKlassPointers", "_shift"),
+	PLACE(OPTIONAL, narrow_klass_shift, "CompressedKlassPointers", "_narrow_klass._shift"),
+	VALUE(OPTIONAL, mark_klass_shift, "markWord::klass_shift"),
+	FIELD(OPTIONAL, oop_klass, "oopDesc", "_metadata._klass"),
+	PLACE(OPTIONAL, z_globals, "ZGlobalsForVMStructs", "_instance_p"),
+	FIELD(OPTIONAL, z_bad, "ZGlobalsForVMStructs", "_ZPointerLoadBadMask"),
+	FIELD(OPTIONAL, z_bad, "ZGlobalsForVMStructs", "_ZAddressBadMask"),
+	FIELD(OPTIONAL, z_shift, "ZGlobalsForVMStructs", "_ZPointerLoadShift"),
+	FIELD(OPTIONAL, klass_super, "Klass", "_super"),
+	FIELD(OPTIONAL, klass_layout, "Klass", "_layout_helper"),
+	FIELD(OPTIONAL, klass_fields, "InstanceKlass", "_fields"),
+	FIELD(OPTIONAL, klass_n_fields, "InstanceKlass", "_java_fields_count"),
+	FIELD(OPTIONAL, klass_field_stream, "InstanceKlass", "_fieldinfo_stream"),
+
+	PLACE(OPTIONAL, loaders, "ClassLoaderDataGraph", "_head"),
+	FIELD(OPTIONAL, loader_next, "ClassLoaderData", "_next"),
+	FIELD(OPTIONAL, loader_klasses, "ClassLoaderData", "_klasses"),
+	FIELD(OPTIONAL, loader_object, "ClassLoaderData", "_class_loader"),
+	FIELD(OPTIONAL, klass_next, "Klass", "_next_link"),
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -198,7 +237,7 @@ static void take_field(void *ctx, const struct vm_entry *e)
 	}
 }
 
-static void take_int(void *ctx, const struct vm_entry *e)
+static void take_constant(void *ctx, const struct vm_entry *e)
 {
 	struct reading *r = ctx;
 
@@ -244,7 +283,7 @@ int vm_layout_read(struct vm_layout *layout, const struct vm_memory *m,
 	if (!rc)
 		rc = vm_tables_each_field(m, symbols, take_field, &r, err);
 	if (!rc)
-		rc = vm_tables_each_int(m, symbols, take_int, &r, err);
+		rc = vm_tables_each_constant(m, symbols, take_constant, &r, err);
 	if (!rc)
 		rc = require(&found, err);
 	if (!rc)

@@ -69,6 +69,22 @@ struct vm_layout {
 	struct vm_field klass_constants, klass_name, klass_source_file, symbol_hash, symbol_length,
 		symbol_body;
 	uint64_t vm_major;
+
+	uint64_t thread_list;
+	struct vm_field list_length, list_threads, thread_obj, thread_os, os_thread_id;
+
+	uint64_t flags, n_flags;
+	uint32_t flag_bytes;
+	struct vm_field flag_name, flag_addr;
+	uint64_t oop_base, oop_shift, narrow_klass_base, narrow_klass_shift;
+	struct vm_value mark_klass_shift;
+	struct vm_field oop_klass;
+	uint64_t z_globals;
+	struct vm_field z_bad, z_shift, klass_super, klass_layout, klass_fields, klass_n_fields,
+		klass_field_stream;
+
+	uint64_t loaders;
+	struct vm_field loader_next, loader_klasses, loader_object, klass_next;
 };
 
 /* Fills it in from the tables, whose variables are at `symbols`. ERR_CHANGED: there

@@ -23,6 +23,10 @@ static const char *const names[VM_N_TABLE_SYMBOLS] = {
 	[VM_INT_STRIDE] = "gHotSpotVMIntConstantEntryArrayStride",
 	[VM_INT_NAME] = "gHotSpotVMIntConstantEntryNameOffset",
 	[VM_INT_VALUE] = "gHotSpotVMIntConstantEntryValueOffset",
+	[VM_LONGS] = "gHotSpotVMLongConstants",
+	[VM_LONG_STRIDE] = "gHotSpotVMLongConstantEntryArrayStride",
+	[VM_LONG_NAME] = "gHotSpotVMLongConstantEntryNameOffset",
+	[VM_LONG_VALUE] = "gHotSpotVMLongConstantEntryValueOffset",
 };
 
 struct search {
@@ -178,12 +182,17 @@ int vm_tables_each_type(const struct vm_memory *m, const struct vm_table_symbols
 	return rc ? rc : table_each(&w.t, named_entry, &w, err);
 }
 
-int vm_tables_each_int(const struct vm_memory *m, const struct vm_table_symbols *symbols,
+int vm_tables_each_constant(const struct vm_memory *m, const struct vm_table_symbols *symbols,
 	void (*each)(void *ctx, const struct vm_entry *entry), void *ctx, struct err *err)
 {
-	static const enum vm_table_symbol columns[] = {VM_INT_NAME, VM_INT_VALUE};
+	static const enum vm_table_symbol ints[] = {VM_INT_NAME, VM_INT_VALUE},
+					  longs[] = {VM_LONG_NAME, VM_LONG_VALUE};
 	struct walk w = {.each = each, .ctx = ctx};
-	int rc = table_open(&w.t, m, symbols, VM_INTS, columns, 2, err);
+	int rc = table_open(&w.t, m, symbols, VM_INTS, ints, 2, err);
 
+	if (!rc)
+		rc = table_each(&w.t, named_entry, &w, err);
+	if (!rc)
+		rc = table_open(&w.t, m, symbols, VM_LONGS, longs, 2, err);
 	return rc ? rc : table_each(&w.t, named_entry, &w, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables by which a JVM describes its structures: fields and variables (gHotSpotVMStructs), types
- * (gHotSpotVMTypes) and constants (gHotSpotVMIntConstants), each an array of entries that ends with
+ * (gHotSpotVMTypes) and constants (gHotSpotVMIntConstants, gHotSpotVMLongConstants), each an array of entries that ends with
  * one without names. Further exported variables say how long an entry is and where in it what is.
  */
 #ifndef WEIR_JVM_VM_TABLES_H
@@ -33,6 +33,10 @@ enum vm_table_symbol {
 	VM_INT_STRIDE,
 	VM_INT_NAME,
 	VM_INT_VALUE,
+	VM_LONGS,
+	VM_LONG_STRIDE,
+	VM_LONG_NAME,
+	VM_LONG_VALUE,
 	VM_N_TABLE_SYMBOLS
 };
 struct vm_table_symbols {
@@ -59,7 +63,8 @@ int vm_tables_each_field(const struct vm_memory *m, const struct vm_table_symbol
 	void (*each)(void *ctx, const struct vm_entry *entry), void *ctx, struct err *err);
 int vm_tables_each_type(const struct vm_memory *m, const struct vm_table_symbols *symbols,
 	void (*each)(void *ctx, const struct vm_entry *entry), void *ctx, struct err *err);
-int vm_tables_each_int(const struct vm_memory *m, const struct vm_table_symbols *symbols,
+/* Of both kinds. */
+int vm_tables_each_constant(const struct vm_memory *m, const struct vm_table_symbols *symbols,
 	void (*each)(void *ctx, const struct vm_entry *entry), void *ctx, struct err *err);
 
 #endif
