@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // looks.mjs NAME=URL...: pictures of each pane at two sizes, light and dark, in BUILD/screens, and what a script can
-// tell of how they look. All is judged; pictures of the large window are of NAMEs with a '+', and dark ones mostly, too.
+// tell of how they look. Pictures of the large window, and all dark ones, are of NAMEs with a '+'.
 import { readFileSync } from "node:fs";
-import { close, equal, hasFailed, open, shot, text, texts, verdict } from "./page.mjs";
+import { close, equal, hasFailed, open, screens, text, texts, verdict } from "./page.mjs";
 import { findFlaws } from "./looks_checks.mjs";
 
 const panes = ["flame", "graph", "callers", "timeline", "source", "threads", "modules", "hooks", "probes"];
@@ -17,6 +17,9 @@ async function settle(page) {
   await page.waitForFunction(() => ![...document.querySelectorAll(".empty, .found")].some((e) => e.textContent.trim() === "…"), undefined, { timeout: 20000, polling: 30 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
+
+// All is drawn: settle() was called.
+const picture = (page, name) => page.screenshot({ path: `${screens}/${name}.png` });
 
 async function faintText(page) {
   const all = await page.evaluate(() => window.axe.run(document, { runOnly: ["color-contrast"], resultTypes: ["violations"] }).then((r) => r.violations));
@@ -56,7 +59,7 @@ async function readInstructions(name, page) {
   equal(`${name}: a line that was never executed is marked`, "#", (await line("abort()")).trim());
   equal(`${name}: and one of several blocks`, "+", (await line("while (table")).trim());
   await settle(page);
-  await shot(page, `look-${name}-instructions-1280`);
+  await picture(page, `look-${name}-instructions-1280`);
 }
 
 // 70 of 71 functions have the same share: the filter's rounding up folds them all, which is said.
@@ -68,7 +71,7 @@ async function readFolded(name, page) {
   await page.waitForFunction(() => document.querySelector(".graph .shown").innerText.startsWith("71 of 71"), undefined, { timeout: 10000 }).catch(() => undefined);
   equal(`${name}: and a click shows more`, "71 of 71 functions", await text(page, ".graph .shown"));
   await settle(page);
-  await shot(page, `look-${name}-unfolded-1280`);
+  await picture(page, `look-${name}-unfolded-1280`);
 }
 const stories = { sampled: readHottest, counted: readInstructions, large: readFolded };
 
@@ -76,7 +79,7 @@ async function look(name, url, hasAll) {
   const { page, errors } = await open(url);
   await page.evaluate(axe);
   await settle(page);
-  await shot(page, `look-${name}-first`);
+  await picture(page, `look-${name}-first`);
   await stories[name]?.(name, page);
   await page.evaluate(() => {
     location.hash = "#";
@@ -88,10 +91,11 @@ async function look(name, url, hasAll) {
     for (const dark of [false, true]) {
       await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
       for (let i = 0; i < panes.length; i++) {
+        if (dark && width > 2000 && (!hasAll || i > 2)) continue; // colours are judged in the small window
         const what = `${name}: ${panes[i]}, ${width}x${height}, ${dark ? "dark" : "light"}`;
         await page.locator("body").press(String(i + 1));
         await settle(page);
-        if (!dark || i < 3 ? hasAll || width < 2000 : hasAll && width < 2000) await shot(page, `look-${name}-${panes[i]}-${width}${dark ? "-dark" : ""}`);
+        if (hasAll || (width < 2000 && (!dark || i < 3))) await picture(page, `look-${name}-${panes[i]}-${width}${dark ? "-dark" : ""}`);
         const flaws = await page.evaluate(findFlaws);
         if (width < 2000) flaws.push(...(await faintText(page)));
         verdict(what, flaws.length === 0, `${flaws.length} flaws: ${flaws.join("; ")}`);

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 
 const root = process.env.ROOT;
 const { chromium } = createRequire(`${root}/web/`)("playwright-core");
-const screens = `${process.env.BUILD ?? "build"}/screens`;
+export const screens = `${process.env.BUILD ?? "build"}/screens`;
 mkdirSync(screens, { recursive: true });
 
 let failures = 0;
