@@ -5,7 +5,7 @@ import { type DiffRow, type Meta, type Side } from "./answers";
 import { changeClass, isCompared, measuredOtherwise, sampleCount, signed } from "./difference";
 import { count, human } from "./format";
 import { Sure } from "./parts";
-import { selection } from "./state";
+import { lastPart, selection } from "./state";
 import { change, current, useAnswer, useAppState } from "./store";
 
 const shows: [value: string, name: string][] = [
@@ -94,10 +94,8 @@ function Cell({ side, figure, unit }: { side: Side; figure: "base" | "cum" | "ca
   );
 }
 
-const lastPart = (path: string | null | undefined): string => (path ?? "").replace(/ \(deleted\)$/, "").replace(/^.*\/(?=.)/, "");
-
 // Of functions with this name the one in this image, if that is known.
-export function DetailDifference({ name, image, meta }: { name: string; image?: string | null; meta: Meta }) {
+export function DetailDifference({ name, image, meta }: { name: string; image?: string | null | undefined; meta: Meta }) {
   const state = useAppState();
   const keys = selection(state);
   const isDiff = isCompared(meta, state);

@@ -48,7 +48,7 @@ function ofArc(r: ArcRow, whole: number, sampledWhole: number, exact: boolean) {
 
 // How often, and of several the share that this one is responsible for.
 function besides(r: ArcRow, several: boolean, cum: number | null, of: number): string {
-  const parts = [r.calls === null ? "" : `${count(r.calls)} calls`, several && cum !== null && !r.recursive ? percent(cum, of) : ""];
+  const parts = [r.calls === null ? "" : `${count(r.calls)} call${r.calls === 1 ? "" : "s"}`, several && cum !== null && !r.recursive ? percent(cum, of) : ""];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -169,7 +169,7 @@ export function DetailPane({ meta }: { meta: Meta }) {
     return (
       <section class="detail" aria-label={`Detail of ${name}`}>
         <h2>{name}</h2>
-        <DetailDifference name={name} meta={meta} />
+        <DetailDifference name={name} image={state.image || undefined} meta={meta} />
         <Empty>{answer.isOld ? "…" : `'${name}' is not in ${meta.traces.length > 1 ? `${meta.traces[meta.number - 1]}, for this selection` : "this selection"}.`}</Empty>
       </section>
     );

@@ -21,7 +21,7 @@ import { Divider } from "./divider";
 import { copyText, Save, savePng } from "./save";
 import { useSearch } from "./search";
 import { selection, transformOf, widthsOf } from "./state";
-import { change, current, useAnswer, useAppState, useHover } from "./store";
+import { change, current, setPair, useAnswer, useAppState, useHover } from "./store";
 import { SourcePane } from "./source";
 import { Strip } from "./strip";
 import { TimelinePane } from "./timeline";
@@ -230,6 +230,7 @@ function Page() {
   const meta = answer.value;
   const last = useRef<Meta | undefined>(undefined);
   if (meta) last.current = meta;
+  if (meta) setPair(meta.traces.length > 1);
   usePageKeys(meta, search, () => setHelp(true));
 
   useEffect(() => {

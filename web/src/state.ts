@@ -83,9 +83,16 @@ export function selection(state: State): Keys {
   };
 }
 
-// Several images may have a function of one name: `main`, `_start`, `init`.
+// By which images of two traces are the same.
+export function lastPart(path: string | null | undefined): string {
+  return (path ?? "").replace(/ \(deleted\)$/, "").replace(/^.*\/(?=.)/, "");
+}
+
+// Several images may have a function of one name: `main`, `_start`, `init`. An image that stands there without its
+// folders is that of two traces.
 export function isSelected(state: State, name: string | undefined, image: string | null | undefined): boolean {
-  return state.selected !== "" && name === state.selected && (!state.image || (image ?? "") === state.image);
+  if (!state.selected || name !== state.selected) return false;
+  return !state.image || (state.image.includes("/") ? (image ?? "") : lastPart(image)) === state.image;
 }
 
 // As weir splits them: a ';' in an expression between slashes is not between two transforms.

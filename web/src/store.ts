@@ -3,12 +3,17 @@
 import { useEffect, useState } from "preact/hooks";
 import { Answers } from "./answers";
 import { openEngine } from "./engine";
-import { readState, type State, writeState } from "./state";
+import { lastPart, readState, type State, writeState } from "./state";
 
 let state = readState(location.hash);
 const listeners = new Set<() => void>();
 let hovered = "";
 const hoverListeners = new Set<() => void>();
+let isPair = false; // of traces, in which one image may have two paths
+
+export function setPair(is: boolean): void {
+  isPair = is;
+}
 
 export const answers: Promise<Answers> = openEngine().then((engine) => new Answers(engine));
 
@@ -25,7 +30,7 @@ export function current(): State {
 export function change(some: Partial<State>, silently = false): void {
   // Another function is in an image of its own; who knows which one says it.
   const image = some.image ?? (some.selected !== undefined && some.selected !== state.selected ? "" : state.image);
-  const hash = writeState({ ...state, ...some, image });
+  const hash = writeState({ ...state, ...some, image: isPair ? lastPart(image) : image });
   if (hash === writeState(state)) return;
   if (silently) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
