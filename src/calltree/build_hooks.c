@@ -151,6 +151,9 @@ void build_hooks_begin(struct builder *b, bool keeps_cost)
 	struct calltree_cost *costs;
 	uint32_t n;
 
+	for (size_t i = 0; i < b->profile->n_hooks; i++)
+		if (b->profile->hooks[i].method == PROFILE_HOOK_BYTECODE)
+			frame_routines_add_hooked(&b->names, b->profile->hooks[i].frame);
 	b->profile->keeps_cost = keeps_cost;
 	if (!b->profile->n_costs || keeps_cost)
 		return;

@@ -109,6 +109,28 @@ void frame_routines_release(struct frame_routines *f)
 {
 	free(f->lists);
 	vec_release(&f->routines);
+	map_release(&f->methods);
+}
+
+/* The routine of the events of this method; 0 = it has none. */
+static uint32_t method_with_events(const struct frame_routines *f, const struct frame_level *level)
+{
+	const char *bare = frame_name_bare(level->name, level->image);
+	const uint64_t *routine =
+		bare == level->name ? NULL
+				    : map_find(&f->methods, map_hash_bytes(bare, strlen(bare)));
+	const struct calltree_routine *known =
+		routine ? calltree_get_routine(f->tree, (uint32_t)*routine) : NULL;
+
+	return known && !strcmp(known->name, bare) ? (uint32_t)*routine : 0;
+}
+
+static uint32_t routine_of(const struct frame_routines *f, const struct frame_level *level)
+{
+	uint32_t routine = f->methods.n ? method_with_events(f, level) : 0;
+
+	return routine ? routine
+		       : calltree_routine(f->tree, level->name, level->image, level->kind);
 }
 
 static void look_up(struct frame_routines *f, uint32_t frame, struct frame_routine_list *list)
@@ -119,11 +141,21 @@ static void look_up(struct frame_routines *f, uint32_t frame, struct frame_routi
 	list->first = (uint32_t)f->routines.n;
 	list->n = (uint32_t)levels->n;
 	for (size_t i = levels->n; i-- > 0;) {
-		const struct frame_level *level = &levels->v[i];
+		uint32_t routine = routine_of(f, &levels->v[i]);
 
-		vec_push(&f->routines,
-			calltree_routine(f->tree, level->name, level->image, level->kind));
+		vec_push(&f->routines, routine);
 	}
+}
+
+void frame_routines_add_hooked(struct frame_routines *f, uint32_t frame)
+{
+	size_t n;
+	uint32_t id = frame_routines_get(f, frame, &n)[0];
+	const struct calltree_routine *routine = calltree_get_routine(f->tree, id);
+
+	if (strcmp(routine->image, JAVA_IMAGE_PATH) == 0)
+		*map_ensure(&f->methods, map_hash_bytes(routine->name, strlen(routine->name)),
+			NULL) = id;
 }
 
 const uint32_t *frame_routines_get(struct frame_routines *f, uint32_t frame, size_t *n)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "calltree/calltree.h"
 #include "trace/reader.h"
@@ -49,11 +50,15 @@ struct frame_routines {
 	struct frame_routine_list *lists; /* by frame id */
 	VEC(uint32_t) routines;
 	struct frame_levels levels; /* being looked at */
+	struct map methods;	    /* of Java, with events: hash of the name -> routine */
 };
 
 void frame_routines_init(
 	struct frame_routines *f, const struct trace_reader *r, struct calltree *tree);
 void frame_routines_release(struct frame_routines *f);
+/* The frame is of a function that has events. An event of a Java method does not say how that ran: samples of the
+ * method, interpreted and jitted, are of the same routine as its events. Before frames of samples are asked for. */
+void frame_routines_add_hooked(struct frame_routines *f, uint32_t frame);
 /* Outermost (the function that has code of its own) first; borrowed until the next call. */
 const uint32_t *frame_routines_get(struct frame_routines *f, uint32_t frame, size_t *n);
 

@@ -63,6 +63,16 @@ check "a method that is not there is said, with one that is near" grep -q "run" 
 "$WEIR" record -q -o n.weir --stack-at 'Ends:run' -- java -cp classes Ends >/dev/null 2>&1
 check "stacks at entries have a reason" grep -q 'stacks at entries of Java methods are not taken' <("$WEIR" report hooks n.weir)
 
+# A sampled frame of a hooked method is of the method's node, however it ran.
+javac -d classes "$ROOT/tests/fixtures/class_rewrite/Burning.java"
+for mode in -Xint -Xmixed; do
+	"$WEIR" record -q -o b.weir --functions 'Burning:outer' -- java $mode -cp classes Burning
+	equal "$mode: events and samples of a method are one function" "10 Burning.outer(int)" \
+		"$("$WEIR" report flat b.weir --limit 0 | awk '/Burning.outer/ { print $1, $NF }')"
+	equal "$mode: what it calls is below it" "Burning.outer(int)" \
+		"$("$WEIR" report tree b.weir --limit 0 | awk '/Burning.outer/ { n = NR } /Burning.(inner|burn)/ && n && !done { print "Burning.outer(int)"; done = 1 }')"
+done
+
 # The recorder is killed, or stands still, while classes are loaded and called.
 cat >Long.java <<'J'
 public class Long {

@@ -5,8 +5,10 @@
  *   attach   one thread, at a moment when that is safe:  dlopen(libweir.so)    the others run
  *            all threads stopped, on one of them:        weir_attach(socket)
  *            each thread that stands in patched code is moved
+ *            in a JVM, one thread:                       weir_java_start(socket)
  *   detach   all threads stopped, on one of them:        weir_detach(socket)
  *            each thread that stands at a jump of ours has executed it before
+ *            in a JVM, one thread:                       weir_java_start(socket)
  *   refused  one thread, at a safe moment:               dlclose()             the others run
  *
  * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
@@ -33,15 +35,16 @@
 #include "base/map_guard.h"
 #include "process/ptrace/inject_internal.h"
 #include "process/proc.h"
+#include "record/hooks/inject_java.h"
 #include "rt/hook/hook_abi.h"
 
-#define SECOND_NS	   1000000000u
-#define TRACER_NS	   (2 * (uint64_t)SECOND_NS) /* for another tracer to go */
-#define WATCH_NS	   50000000
-#define NAP_NS		   5000000
-#define DLERROR_BYTES	   400
-#define JUMP_BYTES	   5
-#define HANDLERS_MAX	   64 /* nested signal handlers of one thread */
+#define SECOND_NS     1000000000u
+#define TRACER_NS     (2 * (uint64_t)SECOND_NS) /* for another tracer to go */
+#define WATCH_NS      50000000
+#define NAP_NS	      5000000
+#define DLERROR_BYTES 400
+#define JUMP_BYTES    5
+#define HANDLERS_MAX  64 /* nested signal handlers of one thread */
 
 /* Of __libc_dlopen_mode: the caller is libc (glibc's include/dlfcn.h). */
 #define RTLD_DLOPEN_PRIVATE 0x80000000u
@@ -56,9 +59,9 @@ struct injection {
 
 	pid_t view;	     /* whose /proc files are read: the first thread that has not ended */
 	const char *library; /* the one of the process's width */
-	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
-	bool is_refused;     /* by the library, which has done nothing then */
-	bool is_busy;	     /* the library said so: the last call is to be made again */
+	uint64_t handle; /* of the library when this injection has loaded it; 0 = it was there */
+	bool is_refused; /* by the library, which has done nothing then */
+	bool is_busy;	 /* the library said so: the last call is to be made again */
 };
 
 static const char *library_name(const struct injection *in)
@@ -103,7 +106,8 @@ static void read_dlerror(struct injection *in, char *to, size_t bytes)
 
 	to[0] = 0;
 	if (!addr || !in->c.thread->is_stopped ||
-		remote_caller_call(&in->c, (struct remote_call){.name = "dlerror", .function = addr}, &text,
+		remote_caller_call(&in->c,
+			(struct remote_call){.name = "dlerror", .function = addr}, &text,
 			NULL) < 0 ||
 		!text)
 		return;
@@ -118,7 +122,8 @@ static void read_dlerror(struct injection *in, char *to, size_t bytes)
 static int call_dlopen(struct injection *in)
 {
 	uint64_t plain = remote_symbols_find(in->c.symbols, NULL, "dlopen");
-	uint64_t hidden = plain ? 0 : remote_symbols_find(in->c.symbols, NULL, "__libc_dlopen_mode");
+	uint64_t hidden =
+		plain ? 0 : remote_symbols_find(in->c.symbols, NULL, "__libc_dlopen_mode");
 	struct remote_call call = {.name = "dlopen",
 		.function = plain ? plain : hidden,
 		.text = in->library,
@@ -223,11 +228,8 @@ static int call_library(struct injection *in, const char *name, const char *text
 {
 	uint64_t addr = remote_symbols_find(in->c.symbols, library_name(in), name);
 	struct place_check check = {.addr = addr, .image = library_name(in)};
-	struct remote_call call = {.name = name,
-		.function = addr,
-		.text = text,
-		.arg = arg,
-		.late = when_late};
+	struct remote_call call = {
+		.name = name, .function = addr, .text = text, .arg = arg, .late = when_late};
 	uint64_t result = 0;
 	int rc;
 
@@ -236,8 +238,8 @@ static int call_library(struct injection *in, const char *name, const char *text
 			in->c.pid, library_name(in), name);
 	/* It may have become another program between two stops. */
 	if (proc_each_mapping(in->view, check_place, &check, in->c.err) < 0 || !check.is_there)
-		return err_set(in->c.err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->c.pid,
-			library_name(in));
+		return err_set(in->c.err, ERR_CHANGED, "process %d: '%s' is no longer in it",
+			in->c.pid, library_name(in));
 	rc = remote_caller_call(&in->c, call, &result, in->c.err);
 	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
@@ -339,8 +341,7 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 	if (rc < 0)
 		return rc;
 	redirect_threads(in, moments, after_jump);
-	return call_library(
-		in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
+	return call_library(in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
 }
 
 /* Where not all threads can be stopped (one waits for a disk), the library does what it can while
@@ -407,8 +408,8 @@ static bool is_of_other_recorder(const struct injection *in)
 	const struct remote_thread t = {.memory_fd = in->c.memory_fd};
 	char place[HOOK_PLACE_BYTES];
 	uint64_t bytes = 0;
-	uint64_t addr = remote_symbols_find_object(
-		in->c.symbols, library_name(in), "weir_place", &bytes);
+	uint64_t addr =
+		remote_symbols_find_object(in->c.symbols, library_name(in), "weir_place", &bytes);
 
 	return addr && bytes == sizeof(place) && remote_read(&t, addr, place, sizeof(place)) &&
 	       strncmp(place, in->options->place, sizeof(place)) != 0;
@@ -424,7 +425,9 @@ static int inject_out(struct injection *in, bool is_there)
 	if (is_of_other_recorder(in))
 		return inject_answer(in->c.pid, "weir_detach", (uint64_t)-ESRCH, in->c.err);
 	rc = wait_for_tracer(in);
-	return rc == 0 ? unhook(in) : rc;
+	if (rc == 0)
+		rc = unhook(in);
+	return rc == 0 ? inject_java(&in->c, library_name(in), in->options->place) : rc;
 }
 
 static int inject(struct injection *in)
@@ -447,8 +450,9 @@ static int inject(struct injection *in)
 	snprintf(path, sizeof(path), "/proc/%d/mem", proc_number(in->view));
 	in->c.memory_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (in->c.memory_fd < 0)
-		return errno == EACCES || errno == EPERM ? inject_refused(in->c.pid, EPERM, in->c.err)
-							 : err_sys(in->c.err, errno, "'%s'", path);
+		return errno == EACCES || errno == EPERM
+			       ? inject_refused(in->c.pid, EPERM, in->c.err)
+			       : err_sys(in->c.err, errno, "'%s'", path);
 	in->c.threads = (struct remote_threads){
 		.pid = in->c.pid, .memory_fd = in->c.memory_fd, .is_64 = in->c.symbols->is_64};
 	in->library = in->c.threads.is_64 ? in->options->library : in->options->library32;
@@ -463,7 +467,9 @@ static int inject(struct injection *in)
 		rc = load_library(in);
 	if (rc == 0)
 		rc = hook(in);
-	return rc < 0 && in->handle && in->is_refused ? leave_as_found(in, rc) : rc;
+	if (rc < 0)
+		return in->handle && in->is_refused ? leave_as_found(in, rc) : rc;
+	return inject_java(&in->c, library_name(in), in->options->place);
 }
 
 static void *run(void *ctx)

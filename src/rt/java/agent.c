@@ -410,7 +410,7 @@ static bool call_static(jvm_table jni, struct jvm_object *class, const char *nam
 	if (method)
 		JVM_CALL(jni, JNI_CALL_STATIC_VOID_METHOD_A,
 			void (*)(jvm_table, struct jvm_object *, void *, const uint64_t *))
-		(jni, class, method, (const uint64_t[]){argument});
+	(jni, class, method, (const uint64_t[]){argument});
 	is_done = method && !JVM_CALL(jni, JNI_EXCEPTION_CHECK, uint8_t(*)(jvm_table))(jni);
 	clear_exception(jni);
 	return is_done;

@@ -22,17 +22,18 @@ extern __typeof__(pthread_create) pthread_create __attribute__((weak, visibility
 extern __typeof__(pthread_self) pthread_self __attribute__((weak, visibility("default")));
 extern __typeof__(pthread_detach) pthread_detach __attribute__((weak, visibility("default")));
 
-/* Found by name by the recorder, which waits until it is idle: whether our thread is at work. */
+/* Found by name by the recorder, which waits until our thread is not at work. */
 __attribute__((visibility("default"))) uint32_t weir_java_state;
 __attribute__((visibility("default"))) int weir_java_start(const char *place);
 __attribute__((visibility("default"))) int Agent_OnLoad(
 	jvm_table vm, char *options, void *reserved);
 
-static uintptr_t find_jvms; /* JNI_GetCreatedJavaVMs; written when libjvm.so is first seen */
+/* JNI_GetCreatedJavaVMs; written when libjvm.so is first seen. Found by name, too: there is a JVM's library. */
+__attribute__((visibility("default"))) uintptr_t weir_java_jvms;
 
 void java_tell_jvms(uintptr_t function)
 {
-	find_jvms = function;
+	weir_java_jvms = function;
 }
 
 bool java_is_wanted(void)
@@ -125,9 +126,9 @@ static jvm_table running_jvm(void)
 	jvm_table vm = NULL;
 	int32_t n = 0;
 
-	if (!find_jvms)
+	if (!weir_java_jvms)
 		return NULL;
-	((int32_t(*)(jvm_table *, int32_t, int32_t *))find_jvms)(&vm, 1, &n);
+	((int32_t(*)(jvm_table *, int32_t, int32_t *))weir_java_jvms)(&vm, 1, &n);
 	return n > 0 ? vm : NULL;
 }
 
@@ -161,7 +162,7 @@ int weir_java_start(const char *place)
 
 	if (!text_equals(place, weir_place))
 		return -ESRCH;
-	if (!pthread_create || !pthread_detach || !pthread_self || !find_jvms)
+	if (!pthread_create || !pthread_detach || !pthread_self || !weir_java_jvms)
 		return -ENOSYS;
 	__atomic_store_n(&weir_java_state, STATE_WORKS, __ATOMIC_RELEASE);
 	rc = pthread_create(&thread, NULL, work, NULL);
