@@ -524,8 +524,8 @@ static void hooks_are_listed(void)
 		U(99), U(51));
 	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f), U(0),
 		U(trace_writer_string(w, "too short")), U(0), U(0));
-	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f), U(6), U(0), U(0),
-		U(0));
+	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f),
+		U(PROFILE_HOOK_N_METHODS), U(0), U(0), U(0));
 	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(0), U(1), U(0), U(0),
 		U(0));
 	build_all();
