@@ -12,28 +12,10 @@
 
 #define THREADS_MAX		65536
 #define CLASSES_MAX		1000000
-#define THREADS_INTERVAL_NS_MIN 100000000u
+#define THREADS_INTERVAL_NS_MIN 20000000u
 #define CLASSES_INTERVAL_NS_MIN 1000000000u
 /* A look takes at most such a part of the time. */
 #define LOOK_SHARE 200
-
-/* Until jvm/ has them. */
-__attribute__((weak)) size_t jvm_threads(struct jvm *jvm, struct jvm_thread *to, size_t max)
-{
-	(void)jvm;
-	(void)to;
-	(void)max;
-	return 0;
-}
-
-__attribute__((weak)) bool jvm_classes(
-	struct jvm *jvm, void (*each)(void *ctx, const char *name, uint64_t loader), void *ctx)
-{
-	(void)jvm;
-	(void)each;
-	(void)ctx;
-	return true;
-}
 
 static bool is_due(const struct java_look *look, uint64_t now, bool is_last)
 {
