@@ -238,6 +238,50 @@ void java_processes_stopped(struct java_processes *j, uint64_t time)
 	}
 }
 
+/* As HotSpot calls its own. */
+static uint32_t role_of_name(const char *name)
+{
+	static const struct {
+		const char *begin;
+		uint32_t role;
+	} known[] = {
+		{"C1 Compiler", RECORD_THREAD_IS_COMPILER},
+		{"C2 Compiler", RECORD_THREAD_IS_COMPILER},
+		{"JVMCI", RECORD_THREAD_IS_COMPILER},
+		{"GC Thread#", RECORD_THREAD_IS_COLLECTOR},
+		{"G1 ", RECORD_THREAD_IS_COLLECTOR},
+		{"ZDirector", RECORD_THREAD_IS_COLLECTOR},
+		{"ZDriver", RECORD_THREAD_IS_COLLECTOR},
+		{"ZWorker", RECORD_THREAD_IS_COLLECTOR},
+		{"Shenandoah", RECORD_THREAD_IS_COLLECTOR},
+		{"VM Thread", RECORD_THREAD_IS_RUNTIME},
+		{"VM Periodic", RECORD_THREAD_IS_RUNTIME},
+		{"Signal Dispatch", RECORD_THREAD_IS_RUNTIME},
+		{"Service Thread", RECORD_THREAD_IS_RUNTIME},
+		{"Monitor Deflati", RECORD_THREAD_IS_RUNTIME},
+		{"Sweeper thread", RECORD_THREAD_IS_RUNTIME},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strncmp(name, known[i].begin, strlen(known[i].begin)) == 0)
+			return known[i].role;
+	return RECORD_THREAD_IS_PROGRAM;
+}
+
+void java_processes_guess_role(
+	struct java_processes *j, struct process *p, uint32_t tid, const char *name)
+{
+	uint32_t role = role_of_name(name);
+	struct thread *thread;
+
+	if (role == RECORD_THREAD_IS_PROGRAM)
+		return;
+	java_process_of(j, p);
+	thread = p->java ? processes_find_thread(j->world.processes, p->pid, tid) : NULL;
+	if (thread && thread->role == RECORD_THREAD_IS_PROGRAM)
+		thread->role = role;
+}
+
 /* --- the end ---------------------------------------------------------------------------- */
 
 void java_processes_write_notes(struct java_processes *j, uint64_t time)

@@ -47,6 +47,10 @@ struct java_process *java_process_of(struct java_processes *j, struct process *p
 /* The process becomes another program; it has ended. */
 void java_processes_exec(struct java_processes *j, struct process *p);
 void java_processes_exit(struct java_processes *j, struct process *p);
+/* A thread of the process is about to get this name from the kernel: what its role is by that, until the
+ * JVM is asked. A JVM that lives for 50 ms is asked only once. */
+void java_processes_guess_role(
+	struct java_processes *j, struct process *p, uint32_t tid, const char *name);
 /* Recording is over: those that live on are looked at for the last time. */
 void java_processes_stopped(struct java_processes *j, uint64_t time);
 /* Notes on what could not be read. */

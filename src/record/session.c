@@ -429,12 +429,12 @@ static void name_leaving(struct session *s, struct collected *r)
 	r->tid = (uint32_t)*leaving;
 }
 
-/* A program that the record ends may be a JVM. */
-static void end_java(struct session *s, const struct collected *r)
+/* A program that the record ends may be a JVM, a thread that it names may be one of a JVM. */
+static void tell_java(struct session *s, const struct collected *r)
 {
 	bool is_exec = r->kind == COLLECTED_COMM && r->comm.is_exec;
 	bool is_process = r->kind == COLLECTED_FORK && r->pid != r->fork.parent_pid;
-	struct process *p = is_exec || is_process || r->kind == COLLECTED_EXIT
+	struct process *p = is_process || r->kind == COLLECTED_EXIT || r->kind == COLLECTED_COMM
 				    ? processes_find(s->processes, r->pid)
 				    : NULL;
 
@@ -442,6 +442,8 @@ static void end_java(struct session *s, const struct collected *r)
 		return;
 	if (is_exec)
 		java_processes_exec(s->java, p);
+	else if (r->kind == COLLECTED_COMM)
+		java_processes_guess_role(s->java, p, r->tid, r->comm.name);
 	else if (is_process || p->n_live <= 1)
 		java_processes_exit(s->java, p);
 }
@@ -457,7 +459,7 @@ static void process_record(struct session *s, struct collected *r)
 		end_system_call(s, r);
 	if (s->transcript)
 		advance_events(s, r);
-	end_java(s, r);
+	tell_java(s, r);
 	switch (r->kind) {
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
