@@ -183,9 +183,11 @@ jvm("jvm_stopped", "-DBESIDE", size=10, refused={"*detach": "is stopped: let it 
     beside="for i in 1 2 3 4 5; do kill -STOP {pid}; sleep 0.01; kill -CONT {pid}; sleep 0.02; done")
 jvm("jvm_debugger", "-DBESIDE", size=10, needs=["gdb"], refused={"detach": "cannot be traced|is traced by"},
     beside=GDB + "-ex 'thread apply all bt 5' -ex detach")
+# What asks a JVM to attach sends SIGQUIT, which ends one that does not listen yet.
+READY = "until [ -e jvm.ready ]; do sleep 0.01; done; "
 jvm("jvm_jstack", "-DBESIDE", size=10, needs=["jcmd"],
-    beside="for i in 1 2 3; do jcmd {pid} Thread.print; jcmd {pid} GC.class_histogram; done >/dev/null 2>&1")
+    beside=READY + "for i in 1 2 3; do jcmd {pid} Thread.print; jcmd {pid} GC.class_histogram; done >/dev/null 2>&1")
 jvm("jvm_jfr", "-DBESIDE", size=10, needs=["jcmd"],
-    beside="jcmd {pid} JFR.start name=r settings=profile; sleep 0.3; jcmd {pid} JFR.dump name=r filename=r.jfr; "
+    beside=READY + "jcmd {pid} JFR.start name=r settings=profile; sleep 0.3; jcmd {pid} JFR.dump name=r filename=r.jfr; "
     "jcmd {pid} JFR.stop name=r")
 jvm("jvm_record_beside", "-DBESIDE", size=10, beside="{weir} record -q --duration 0.3 -o beside.trace -p {pid}")

@@ -71,3 +71,5 @@ both("sample", "plain", "launch", "record -o {trace}", figures=None)
 # Programs with a JVM: calls of Java's methods; and samples, whose stacks are walked by what the JVM says of itself.
 Method("sample_attach", "plain", "attach", "record -o {trace} -p {pid}", figures=None, needs_java=True)
 Method("sample_detach", "plain", "detach", "record -o {trace} --duration 0.1 -p {pid}", figures=None, needs_java=True)
+Method("java", "plain", "launch", "record --no-sample --events hazard.Work:* -o {trace}", counts="java")
+Method("java_samples", "plain", "launch", "record --events hazard.Work:* -o {trace}", counts="java")

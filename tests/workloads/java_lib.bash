@@ -21,7 +21,7 @@ jdk_home() { dirname "$(dirname "$(readlink -f "$(command -v javac)")")"; }
 build_shapes() {
 	local home
 	home=$(jdk_home)
-	mkdir -p "$1" && javac --release 17 -g -d "$1" "$java_fixtures"/shapes/*.java &&
+	mkdir -p "$1" && javac --release 17 -encoding UTF-8 -g -d "$1" "$java_fixtures"/shapes/*.java &&
 		gcc -O2 -shared -fPIC -I"$home/include" -I"$home/include/linux" -o "$1/libshapes.so" "$java_fixtures/shapes/shapes.c" &&
 		javap -p -c -l -cp "$1" $(cd "$1" && find . -name '*.class' | sed 's,^\./,,; s,/,.,g; s,\.class$,,') >"$1/javap.txt"
 }

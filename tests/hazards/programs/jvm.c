@@ -7,6 +7,7 @@
  */
 #define FUNCTIONS(X) X(h_native) X(h_round)
 #include "hazard.h"
+#include <fcntl.h>
 #include <grp.h>
 #include <jni.h>
 #include <sched.h>
@@ -113,6 +114,9 @@ __attribute__((constructor)) PLAIN static void make_jvm(void)
 	needed(work_class && !(*env)->RegisterNatives(env, work_class, &natives, 1), "no class\n");
 	work_class = (*env)->NewGlobalRef(env, work_class);
 	atexit(java_print);
+#ifdef BESIDE
+	close(creat("jvm.ready", 0644));
+#endif
 #ifdef FILES
 	struct rlimit limit = {FILES, FILES};
 
