@@ -40,9 +40,10 @@ static void search_release(struct search *s)
 		regfree(&s->regex);
 }
 
+/* Not threads, and not functions that are in the trace and not in the selection. */
 static bool is_meant(const struct search *s, const struct calltree_routine *r)
 {
-	if (r->is_root)
+	if (r->is_root || !r->first_instance)
 		return false;
 	return s->text ? strcasestr(r->name, s->text) != NULL
 		       : regexec(&s->regex, r->name, 0, NULL, 0) == 0;

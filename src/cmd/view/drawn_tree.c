@@ -119,9 +119,11 @@ static void put_u32(const struct drawn_tree *d, struct buf *out, const char *nam
 void drawn_tree_put(const struct drawn_tree *d, struct buf *out)
 {
 	size_t n = d->nodes.n;
+	uint32_t *node = view_array(out, "node", VIEW_U32, n);
 	double *width;
 
-	memcpy(view_array(out, "node", VIEW_U32, n), d->nodes.v, n * sizeof(uint32_t));
+	for (size_t i = 0; i < n; i++)
+		node[i] = d->nodes.v[i];
 	put_u32(d, out, "routine", offsetof(struct calltree_node, routine));
 	put_u32(d, out, "depth", offsetof(struct calltree_node, level));
 	put_places(d, out);

@@ -235,6 +235,19 @@ static void transforms_and_windows_are_part_of_a_question(void)
 	end_world();
 }
 
+static void a_selection_without_anything_has_empty_answers(void)
+{
+	begin_world();
+	CHECK(ask("tree?from=5000") && length("node", 4) == 0 && length("cum", 8) == 0);
+	CHECK(ask("names?from=5000"));
+	CHECK(ask("timeline?from=5000") && length("span_from", 8) == 0);
+	CHECK(ask("graph?from=5000&filter=0") && answer_has("\"functions\": 0"));
+	CHECK(ask("matches?from=5000&search=a") && answer_has("{\"matches\": 0"));
+	CHECK(ask("report/flat?from=5000") && ask("report/tree?from=5000"));
+	CHECK(ask("meta?from=5000") && answer_has("\"total\": 0"));
+	end_world();
+}
+
 static void the_graph_is_json(void)
 {
 	begin_world();
@@ -492,6 +505,8 @@ int main(void)
 		{"reports are the JSON of weir report", reports_are_those_of_the_command},
 		{"a question says its transforms and its window",
 			transforms_and_windows_are_part_of_a_question},
+		{"a selection without anything has empty answers",
+			a_selection_without_anything_has_empty_answers},
 		{"the call graph is JSON with places", the_graph_is_json},
 		{"every answer can be of either trace", every_answer_can_be_of_either_trace},
 		{"a diff is the tree of both", a_diff_is_the_tree_of_both},
