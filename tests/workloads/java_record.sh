@@ -60,6 +60,8 @@ check "folded stacks have methods, interpreted and jitted" grep -q 'I:crossings.
 check "focus takes a method without the mark of how it ran" grep -q 'crossings.Crossings.mix(long)' flat.txt
 check "the summary says how Java ran" grep -q '^  Java: .* % in jitted methods' <("$WEIR" report t.weir)
 "$WEIR" export pprof -o t.pb t.weir
+check "a second reader of the format finds the frames as the document says" grep -q '^ok [1-9][0-9]* frames' \
+	<(python3 -B "$ROOT/tests/format/java_frames.py" t.weir)
 check "pprof has them" python3 -B "$ROOT/tests/format/read_pprof.py" t.pb >pprof.txt
 
 "$WEIR" record -q -e wall -o t.weir -- "${java[@]}" wait 400 >/dev/null 2>&1
@@ -122,6 +124,15 @@ feed 3
 exec 3>&-
 wait $loop
 equal "the JVM that was recorded goes on to its end" "0 ready done" "$? $(echo $(cat loop.txt))"
+
+# A file that is only called so.
+mkdir fake && echo 'int f(void) { return 0; }' >fake.c && gcc -shared -fPIC -o fake/libjvm.so fake.c &&
+	echo 'int f(void); int main(void) { for (volatile long i = 0; i < 100000000; i++); return f(); }' >main.c &&
+	gcc -o main main.c -Lfake -ljvm -Wl,-rpath,"$PWD/fake"
+"$WEIR" record -o t.weir -- ./main 2>err.txt
+equal "what is called like a JVM and is none is recorded" 0 $?
+check "and told of at the end" grep -q 'note: Java frames are addresses: process .*libjvm.so' err.txt
+check "and in the trace" grep -q 'Java frames of a process are addresses: .*libjvm.so' <("$WEIR" report loss t.weir)
 
 "$WEIR" record -q --functions 'libzip.so:*Deflater*' -o t.weir -- "${java[@]}" sums 500 >out.txt 2>err.txt
 equal "native functions of a JVM are hooked" "done" "$(cat out.txt err.txt)"
