@@ -129,6 +129,8 @@ async function compareGraph(what, answers, keys, rows) {
   const figures = (r) => [r.name, r.image ?? "", r.calls, r.base, r.cum, r.exact];
   const byName = (a, b) => (a.join() < b.join() ? -1 : 1);
   if (graph) same(`${what}: boxes of the call graph`, functions.map(figures).sort(byName), graph.boxes.filter((b) => b.routine).map(figures).sort(byName));
+  const meta = await answers.meta(keys);
+  same(`${what}: how many functions there are`, functions.length, meta.functions);
   if (!functions.length) return;
   const one = pick(functions);
   const meant = functions.filter((r) => r.name === one.name);

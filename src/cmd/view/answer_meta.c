@@ -67,6 +67,19 @@ static void put_content(struct json *j, const struct profile *p)
 	json_object_end(j);
 }
 
+/* Of the selection; threads are none. */
+static uint64_t count_functions(const struct calltree *t)
+{
+	uint64_t n = 0;
+
+	for (uint32_t id = 1; id < calltree_n_routines(t); id++) {
+		const struct calltree_routine *r = calltree_get_routine(t, id);
+
+		n += !r->is_root && r->first_instance;
+	}
+	return n;
+}
+
 static void put_profile(struct json *j, const struct profile *p)
 {
 	json_string(j, "metric", p->metric);
@@ -79,7 +92,7 @@ static void put_profile(struct json *j, const struct profile *p)
 	json_u64(j, "end", p->end);
 	json_u64(j, "samples", p->n_samples);
 	json_u64(j, "events", p->n_events);
-	json_u64(j, "functions", calltree_n_routines(p->tree) - 1);
+	json_u64(j, "functions", count_functions(p->tree));
 	json_u64(j, "nodes", calltree_n_nodes(p->tree) - 1);
 	put_content(j, p);
 }
