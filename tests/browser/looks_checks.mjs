@@ -31,6 +31,7 @@ export function findFlaws() {
       const isWide = text.right > rect.right + edge || text.left < rect.left - edge;
       const isHigh = text.bottom > rect.bottom + edge || text.top < rect.top - edge;
       if (isWide && style.overflowX === "hidden" && !(style.textOverflow === "ellipsis" && isTold(element))) flaws.push(`cut off at its side: ${name(element)} in ${name(box)}`);
+      if (isWide && style.overflowX === "hidden" && box !== element && getComputedStyle(element).display.startsWith("inline-")) flaws.push(`nothing but an ellipsis is left: ${name(element)} in ${name(box)}`);
       if (isHigh && style.overflowY === "hidden") flaws.push(`cut off below or above: ${name(element)} in ${name(box)}`);
       if (isWide && !scrolls(style.overflowX) && style.overflowX === "visible" && box === element && style.display !== "inline" && box.tagName === "BUTTON") flaws.push(`wider than its button: ${name(element)}`);
       if ((isWide && style.overflowX !== "visible") || (isHigh && style.overflowY !== "visible")) break;

@@ -75,9 +75,10 @@ gcc -O1 -g -o tokens tokens.c
 "$WEIR" steps -q --max 20000 -o steps.weir -- ./tokens few >/dev/null 2>&1
 mkdir after && sed 's/round < 40/round < 60/; s/by_count/order_of/' tokens.c >after.c && gcc -O1 -g -o after/tokens after.c
 "$WEIR" record -q -o after.weir -- after/tokens >/dev/null
+long='std::__detail::_Map_base<std::__cxx11::basic_string<char,std::allocator<char>>,std::pair<std::__cxx11::basic_string<char>const,long>>::operator[]'
 for stack in 50,main,parse,read 30,main,parse 20,main,check 9,main,check,compare 4,main,write 11,main,parse,read,fill \
-	3,main,parse,read,fill,wait 3,main,write,flush 2,main,check,compare,hash; do
-	yes "${stack#*,}" | head -n "${stack%%,*}" | tr , ' '
+	3,main,parse,read,fill,wait 3,main,write,flush 60,main,check,compare,LONG; do
+	yes "${stack#*,}" | head -n "${stack%%,*}" | tr , ' ' | sed "s/LONG/$long/"
 done | "$WEIR" import samples - -o small.weir
 python3 -c '
 import itertools

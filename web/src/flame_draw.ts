@@ -9,7 +9,6 @@ import { shorten } from "./format";
 
 export const rowHeight = 19;
 const textMargin = 4;
-const charWidth = 6.7;
 const narrowest = 0.7; // pixels
 
 export interface View {
@@ -30,6 +29,18 @@ export interface Surface {
   width: number;
   height: number;
   colours: Palette;
+}
+
+export const monospace = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+let charWidth = 0;
+
+// How wide a character of 12 pixels is here: fonts differ, and what is too long would be cut off in the middle of one.
+export function charWidthOf(c: CanvasRenderingContext2D): number {
+  if (!charWidth) {
+    c.font = `12px ${monospace}`;
+    charWidth = c.measureText("0123456789").width / 10;
+  }
+  return charWidth;
 }
 
 export function scaleOf(view: View, width: number): number {
@@ -54,6 +65,7 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
   const isMatch = p.marks.matches?.[routine];
   const nameOf = p.tree.names ?? p.names.name;
   const { c, colours } = p;
+  const charWidth = charWidthOf(c);
 
   c.globalAlpha = p.marks.matches && !isMatch ? 0.35 : 1;
   c.fillStyle = isMatch ? colours.match : fillOf(p, i, routine);
@@ -100,7 +112,8 @@ export function drawFlame(s: Surface, tree: Tree, names: Names, view: View, mark
 
   s.c.fillStyle = s.colours.background;
   s.c.fillRect(0, 0, s.width, s.height);
-  s.c.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+  charWidthOf(s.c);
+  s.c.font = `12px ${monospace}`;
   s.c.textBaseline = "alphabetic";
   for (let i = 0; i < tree.n; looked++) {
     const left = tree.left[i]!;

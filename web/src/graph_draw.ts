@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The call graph as a picture: boxes with names, arcs as wide as the time that flows through them.
 import type { Graph, GraphArc, GraphBox, WidthRule } from "./answers";
-import type { Surface } from "./flame_draw";
+import { charWidthOf, monospace, type Surface } from "./flame_draw";
 import { signed, signOf } from "./difference";
 import { count, human, percentOf, shorten } from "./format";
 
@@ -25,7 +25,7 @@ export interface GraphView {
   zoom: number;
 }
 
-const charWidth = 6.7;
+const charWidth = 7; // that weir reckons with; the font is made to fit
 const frameMargin = 8; // pixels between the overview and its border
 
 export function datumText(box: GraphBox, datum: Datum, g: Graph, unit: string): string {
@@ -150,7 +150,8 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   drawArrow(s, box, x + w - 12 * v.zoom, y + h / 2, h);
   if (v.zoom < 0.5) return;
   s.c.fillStyle = s.colours.text;
-  s.c.font = `${Math.round(12 * Math.min(v.zoom, 1.4))}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
+  const fitting = Math.min(1, charWidth / charWidthOf(s.c));
+  s.c.font = `${12 * fitting * v.zoom}px ${monospace}`;
   s.c.fillText((box.more ? `${signOf(box.more.cum)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
   const pixels = Math.min(13, Math.floor(11 * v.zoom * 2) / 2);
   s.c.font = `${pixels}px system-ui, sans-serif`;

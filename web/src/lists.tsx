@@ -27,8 +27,8 @@ const stateText = (row: Row): string => {
   return words.length ? words.join(", ") : ".";
 };
 
-// Imported stacks may have no thread.
-const threadText = (row: Row): string => (typeof row.tid === "number" ? `${text(row.pid)}_${text(row.tid)}` : "not said");
+// Imported stacks may have no thread, or a number alone.
+const threadText = (row: Row): string => (typeof row.tid !== "number" ? "not said" : typeof row.pid !== "number" ? String(row.tid) : `${row.pid}_${row.tid}`);
 
 // The ladder on which the symbols of a module are verified, from the lowest rung up.
 const rungs = ["none", "segments", "path", "checksum", "build-id"];

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Meta, type Timeline, unitOfPlaces } from "./answers";
 import { Canvas } from "./canvas";
 import type { Keys } from "./engine";
-import type { Surface } from "./flame_draw";
+import { charWidthOf, monospace, type Surface } from "./flame_draw";
 import { count, human, shorten } from "./format";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
@@ -18,7 +18,7 @@ const labelWidth = 150;
 const laneHeight = 22;
 const spanHeight = 17;
 const sampleHeight = 34;
-const charWidth = 6.7;
+const labelChars = 22;
 const maxLanes = 12;
 
 interface Place {
@@ -78,7 +78,7 @@ function drawLanes(s: Surface, t: Timeline, p: Place): void {
     for (const n of busy) if (n > most) most = n;
     s.c.fillStyle = t.threads[lane]!.id === t.thread ? s.colours.accent : s.colours.text;
     s.c.font = "12px system-ui, sans-serif";
-    s.c.fillText(shorten(`${t.threads[lane]!.id} ${t.threads[lane]!.name}`, Math.floor(labelWidth / charWidth)), 6, y + 15);
+    s.c.fillText(shorten(`${t.threads[lane]!.id} ${t.threads[lane]!.name}`, labelChars), 6, y + 15);
     s.c.fillStyle = s.colours.accent;
     for (let k = first; k < last; k++) {
       const h = (busy[k]! / most) * (laneHeight - 5);
@@ -111,7 +111,8 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
   s.c.fillStyle = s.colours.text;
   s.c.font = "12px system-ui, sans-serif";
   if (t.spanFrom.length) s.c.fillText("calls", 6, top + 13);
-  s.c.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+  const charWidth = charWidthOf(s.c);
+  s.c.font = `12px ${monospace}`;
   for (let i = 0; i < t.spanFrom.length; i++) {
     if (t.spanTo[i]! < p.look.from || t.spanFrom[i]! > p.look.to) continue;
     const [x, right] = [p.x(t.spanFrom[i]!), p.x(t.spanTo[i]!)];
