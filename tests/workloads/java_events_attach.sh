@@ -72,6 +72,14 @@ n = {r["function"]: r["hits"] for r in json.load(sys.stdin)["rows"]}
 step, turn = n["Served.step(long)"], n["Served.turn(long)"]
 print("yes" if turn > 1 and abs(step - 50 * turn) <= 100 else n)')"
 	done
+	# A recorder that is killed gives nothing back: the library does.
+	"$WEIR" record -q -o k.weir --functions 'Served:step' -p $program 2>record.txt &
+	recorder=$!
+	for _ in $(seq 300); do [ "$(tail -n 1 out.txt)" = "$before" ] || break; sleep 0.05; done
+	kill -KILL $recorder
+	wait $recorder 2>wait.txt
+	for _ in $(seq 300); do [ "$(tail -n 1 out.txt)" != "$before" ] || break; sleep 0.05; done
+	equal "Java $name: the recorder is killed, and its bytecode becomes what it was" "$before" "$(tail -n 1 out.txt)"
 	grep -v "$before" out.txt >during.txt
 	check "Java $name: its bytecode was longer meanwhile" test -s during.txt
 	feed 3

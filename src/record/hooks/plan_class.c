@@ -193,10 +193,8 @@ static char *source_of(const struct class_file *c)
 	return path;
 }
 
-static const char *refusal_of(const struct hook_planner *p, uint8_t action)
+static const char *refusal_of(uint8_t action)
 {
-	if (p->ignores_own_calls)
-		return "the trees of --tree do not have Java methods: record their calls without it";
 	return action == HOOK_ACTION_STACK
 		       ? "stacks at entries of Java methods are not taken: use --functions"
 		       : NULL;
@@ -222,7 +220,7 @@ static void add_functions(
 		free(name);
 		vec_push(&e->image.functions, ((struct planned_function){.id = id,
 						      .action = HOOK_ACTION_CALL,
-						      .reason = refusal_of(p, action),
+						      .reason = refusal_of(action),
 						      .site = {i},
 						      .line = m->line}));
 	}

@@ -11,9 +11,8 @@
  */
 #include "ring.h"
 
-#define LOOK_AROUND_ENTRIES 65536 /* a power of two */
-#define SLOW_TICKS_MAX	    (1u << 17) /* more was spent waiting, or elsewhere */
-#define DESCRIPTOR_BYTES    8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
+#define SLOW_TICKS_MAX	 (1u << 17) /* more was spent waiting, or elsewhere */
+#define DESCRIPTOR_BYTES 8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
 
 struct descriptor {
 	uint32_t id;
@@ -24,14 +23,6 @@ struct descriptor {
 static inline const struct descriptor *descriptor_of(uintptr_t after_call)
 {
 	return (const struct descriptor *)(after_call - HOOK_CALL_BYTES - DESCRIPTOR_BYTES);
-}
-
-static inline struct hook_entry *take_entry(struct chain *c)
-{
-	uintptr_t n = sizeof(struct hook_entry);
-
-	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(c->top) : : "memory", "cc");
-	return (struct hook_entry *)n;
 }
 
 KEEPS_REGISTERS bool record_nested(
@@ -63,21 +54,6 @@ static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id
 	entry_set_not_sp(e, ~(uintptr_t)slot);
 }
 
-/* In this order: a handler that jumps away in between leaves no entry that looks like one to be
- * filled. One that takes it in between has given it back by the time this goes on. */
-static inline void give_entry(struct chain *c, struct hook_entry *e)
-{
-	*(struct hook_entry *volatile *)&c->top = e;
-	entry_set_not_sp(e, 0);
-}
-
-/* A handler may fork: in the child all of *t is 0 from one instruction to the next. So this comes
- * first, and after it what tells. */
-static inline struct chain *chain_now(const struct thread *t)
-{
-	return *(struct chain *volatile const *)&t->chain;
-}
-
 KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 {
 	struct thread *t = weir_thread;
@@ -100,7 +76,8 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	fill_entry(e, slot, 0);
 	id = descriptor_of(after_call)->id;
 	e->ticks = ticks_now();
-	if (unlikely(!record_call(t, c, slot, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret))) {
+	if (unlikely(
+		    !record_call(t, c, slot, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret))) {
 		*slot = (uintptr_t)e->ret;
 		give_entry(c, e);
 		goto slow;
@@ -135,14 +112,15 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 	give_entry(c, e);
 }
 
-/* --- the same, counted in a tree ---------------------------------------------------------- */
-
-/* Another thread may end the recording at any time, and this may become a child: so it is looked at
- * once, and after the note that makes the memory be there in a child (start.c). */
-static inline struct hook_tree *tree_now(const struct thread *t)
+/* The same for a call without a return address. */
+static inline void fill_entry_alone(struct hook_entry *e, uint32_t id)
 {
-	return *(struct hook_tree *volatile const *)&t->tree;
+	*(volatile uint64_t *)&e->ret = 0;
+	*(volatile uint32_t *)&e->id = id;
+	entry_set_not_sp(e, entry_mark(e));
 }
+
+/* --- the same, counted in a tree ---------------------------------------------------------- */
 
 /* Before it is taken, so that a handler that jumps away right after leaves one that can be told to
  * be over, and one that makes calls finds out by whom. */
@@ -169,8 +147,8 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
 	e = *(struct hook_entry *volatile *)&c->top;
-	if (unlikely(!is_in_block(e)) || (unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-						 unlikely(!is_tail_call(e, slot))))
+	if (unlikely(!is_in_block(e)) ||
+		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) && unlikely(!is_tail_call(e, slot))))
 		goto slow;
 	prepare_entry(e, slot);
 	taken = take_entry(c);
@@ -366,22 +344,25 @@ static struct hook_entry *tail_caller(struct thread *t, uintptr_t *slot)
 	return NULL;
 }
 
-/* The entry of a call, or NULL when it cannot be followed. */
-static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t id)
+/* The entry of a call, or NULL when it cannot be followed. Of one without a return address (`has_return`)
+ * `slot` is where the stack is. */
+static struct hook_entry *enter_late(
+	struct thread *t, uintptr_t *slot, uint32_t id, bool has_return)
 {
 	struct chain *c = chain_find(t, (uintptr_t)slot);
 	struct hook_entry *e, *caller;
 
 	if (!c)
 		return NULL;
-	caller = tail_caller(t, slot);
+	caller = has_return ? tail_caller(t, slot) : NULL;
 	chain_trim(c);
 	thread_settle(t, c, (uintptr_t)slot);
 	if (c != t->chain)
 		change_chain(t, c);
 	chain_drop_stale(t, c, (uintptr_t)slot, caller);
 	if (!is_in_block(c->top)) {
-		shorten_tail_calls(t, c, slot);
+		if (has_return)
+			shorten_tail_calls(t, c, slot);
 		if (!is_in_block(c->top) && !chain_grow(c))
 			return NULL;
 	}
@@ -391,7 +372,10 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 	e->ticks = ticks_now();
 	if (c->tree)
 		e->node = hook_tree_enter_late(c->tree, e[-1].node, id, e->ticks);
-	fill_entry(e, slot, id);
+	if (has_return)
+		fill_entry(e, slot, id);
+	else
+		fill_entry_alone(e, id);
 	return e;
 }
 
@@ -406,7 +390,7 @@ static void enter_unlocked(uint32_t id, uintptr_t *slot)
 		return;
 	}
 	true_return = *slot;
-	e = enter_late(t, slot, id);
+	e = enter_late(t, slot, id, true);
 	if (!e) {
 		t->shared->n_unhooked++;
 		return;
@@ -474,6 +458,60 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const
 		end_slowly(&s, HOOK_COST_INSTRUMENT, kind == HOOK_RECORD_ENTER, p->site);
 	else
 		signals_unblock(&s.mask);
+}
+
+/* --- calls without a return address, in a tree -------------------------------------------- */
+
+void tree_enter_late(uint32_t id, uintptr_t *slot)
+{
+	struct thread *t;
+	uint64_t mask;
+
+	signals_block(&mask);
+	t = thread_ensure((uintptr_t)slot);
+	if (!t)
+		thread_miss_call();
+	else if (!enter_late(t, slot, id, false))
+		t->shared->n_unhooked++;
+	else if (!(t->n_entries & (LOOK_AROUND_ENTRIES - 1)))
+		thread_look_around(t);
+	signals_unblock(&mask);
+}
+
+/* The innermost one of this function that nothing with a return address lies above; NULL: there is none. */
+static struct hook_entry *find_alone(struct chain *c, uint32_t id, uintptr_t sp)
+{
+	struct hook_entry *e = c->top;
+
+	while ((e = chain_below(c, e))) {
+		if (!e->ret && e->id == id && e->not_sp > HOOK_LEFT)
+			return e;
+		if (e->ret && e->not_sp > HOOK_LEFT && entry_sp(e) > sp)
+			return NULL;
+	}
+	return NULL;
+}
+
+void tree_leave_late(uint32_t id, uintptr_t *slot)
+{
+	struct thread *t;
+	struct chain *c;
+	struct hook_entry *e;
+	uint64_t mask;
+
+	signals_block(&mask);
+	t = thread_ensure((uintptr_t)slot);
+	c = t ? chain_find(t, (uintptr_t)slot) : NULL;
+	if (c) {
+		chain_trim(c);
+		thread_settle(t, c, (uintptr_t)slot);
+		if (c != t->chain)
+			change_chain(t, c);
+		e = find_alone(c, id, (uintptr_t)slot);
+		if (e)
+			chain_drop_to(t, c, e, ticks_now());
+	}
+	signals_unblock(&mask);
 }
 
 /* --- entries with arguments -------------------------------------------------------------- */

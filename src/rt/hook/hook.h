@@ -202,6 +202,9 @@ REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *
 /* A call that needs no entry (compiled_in.c, rt/java). Of one whose function is `p` what it costs is measured now
  * and then; NULL = it is not. */
 void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p);
+/* Such calls with --tree, when they are out of the ordinary (rt/java). `slot` is where the stack is. */
+void tree_enter_late(uint32_t id, uintptr_t *slot);
+void tree_leave_late(uint32_t id, uintptr_t *slot);
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */

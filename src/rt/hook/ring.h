@@ -83,4 +83,51 @@ static inline bool record_call(
 	return record_as(t, c->writers, (uintptr_t)slot, head, data);
 }
 
+/* --- entries ------------------------------------------------------------------------------ */
+
+#define LOOK_AROUND_ENTRIES                                                                        \
+	65536 /* a power of two: so often, with --tree, without a record's part to end */
+
+static inline struct hook_entry *take_entry(struct chain *c)
+{
+	uintptr_t n = sizeof(struct hook_entry);
+
+	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(c->top) : : "memory", "cc");
+	return (struct hook_entry *)n;
+}
+
+/* In this order: a handler that jumps away in between leaves no entry that looks like one to be
+ * filled. One that takes it in between has given it back by the time this goes on. */
+static inline void give_entry(struct chain *c, struct hook_entry *e)
+{
+	*(struct hook_entry *volatile *)&c->top = e;
+	entry_set_not_sp(e, 0);
+}
+
+/* A handler may fork: in the child all of *t is 0 from one instruction to the next. So this comes
+ * first, and after it what tells. */
+static inline struct chain *chain_now(const struct thread *t)
+{
+	return *(struct chain *volatile const *)&t->chain;
+}
+
+/* Another thread may end the recording at any time, and this may become a child: so it is looked at
+ * once, and after the note that makes the memory be there in a child (start.c). */
+static inline struct hook_tree *tree_now(const struct thread *t)
+{
+	return *(struct hook_tree *volatile const *)&t->tree;
+}
+
+/*
+ * Where a call without a return address (a Java method) is said to be on the stack: where the call below it is, since
+ * its own frame may be laid out anew at any time (compiled, interpreted). So it is over when that one is, or
+ * when it says so.
+ */
+static inline uintptr_t entry_mark(const struct hook_entry *e)
+{
+	uintptr_t below = (uintptr_t)e[-1].not_sp;
+
+	return below > HOOK_LEFT ? below : HOOK_LEFT + 1;
+}
+
 #endif

@@ -140,7 +140,7 @@ static bool fill_thread(struct thread *t, struct hook_thread *shared, uint32_t i
 }
 
 /* The number of an entry that was free and is taken now; UINT32_MAX: there is none. */
-static uint32_t take_entry(void)
+static uint32_t take_place(void)
 {
 	struct hook_thread *shared = shared_threads();
 
@@ -161,7 +161,7 @@ static struct thread *take_entry_for(uintptr_t sp, uint32_t **counter)
 	struct hook_control *control = library.control;
 	struct hook_thread *shared = shared_threads();
 	struct thread *t = library.threads;
-	uint32_t i = take_entry();
+	uint32_t i = take_place();
 
 	*counter = &control->n_threadless;
 	if (i == UINT32_MAX)

@@ -495,15 +495,18 @@ void agent_begin(jvm_table jni)
 	change_loaded(jni, false);
 }
 
+bool agent_is_on(void)
+{
+	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
+}
+
+/* One of two threads that come at the same time does it. */
 void agent_end(jvm_table jni)
 {
-	jvm_table env = jvmti;
-
-	if (!env)
+	if (!__atomic_exchange_n(&is_on, false, __ATOMIC_ACQ_REL) || !jvmti)
 		return;
-	__atomic_store_n(&is_on, false, __ATOMIC_RELEASE);
 	change_loaded(jni, true);
+	dispose(jvmti);
 	jvmti = NULL;
-	dispose(env);
 }
 #endif

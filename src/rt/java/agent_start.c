@@ -13,8 +13,6 @@
 #include "java.h"
 
 #define OPTIONS_MAX 65536
-#define STATE_IDLE  0u
-#define STATE_WORKS 1u
 
 extern struct r_debug _r_debug __attribute__((weak));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -22,7 +20,7 @@ extern __typeof__(pthread_create) pthread_create __attribute__((weak, visibility
 extern __typeof__(pthread_self) pthread_self __attribute__((weak, visibility("default")));
 extern __typeof__(pthread_detach) pthread_detach __attribute__((weak, visibility("default")));
 
-/* Found by name by the recorder, which waits until our thread is not at work. */
+/* Found by name by the recorder, which waits until none of our threads is at work: how many there are. */
 __attribute__((visibility("default"))) uint32_t weir_java_state;
 __attribute__((visibility("default"))) int weir_java_start(const char *place);
 __attribute__((visibility("default"))) int Agent_OnLoad(
@@ -151,23 +149,40 @@ static void *work(void *none)
 	} else if (vm) {
 		java_count_jvm();
 	}
-	__atomic_store_n(&weir_java_state, STATE_IDLE, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&weir_java_state, 1, __ATOMIC_ACQ_REL);
 	return NULL;
 }
 
-int weir_java_start(const char *place)
+static int start_thread(void)
 {
 	pthread_t thread;
 	int rc;
 
-	if (!text_equals(place, weir_place))
-		return -ESRCH;
 	if (!pthread_create || !pthread_detach || !pthread_self || !weir_java_jvms)
 		return -ENOSYS;
-	__atomic_store_n(&weir_java_state, STATE_WORKS, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&weir_java_state, 1, __ATOMIC_ACQ_REL);
 	rc = pthread_create(&thread, NULL, work, NULL);
 	if (rc)
-		__atomic_store_n(&weir_java_state, STATE_IDLE, __ATOMIC_RELEASE);
+		__atomic_sub_fetch(&weir_java_state, 1, __ATOMIC_ACQ_REL);
 	return -rc;
+}
+
+int weir_java_start(const char *place)
+{
+	return text_equals(place, weir_place) ? start_thread() : -ESRCH;
+}
+
+/* Not where the program forbids itself system calls: a thread needs some. */
+void java_give_back(void)
+{
+	static uint32_t given_back; /* the recording that it was last done for */
+	uint32_t seen = __atomic_load_n(&given_back, __ATOMIC_RELAXED), now = library.session;
+
+	if (seen == now || !agent_is_on() || !library.control || !library.is_off ||
+		library.control->stop_reason || library_is_copy())
+		return;
+	if (__atomic_compare_exchange_n(
+		    &given_back, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		start_thread();
 }
 #endif

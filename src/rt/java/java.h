@@ -20,6 +20,9 @@
 
 /* Whether this process is recorded just now. */
 bool java_is_wanted(void);
+/* A changed method was called and nobody records any more, maybe because the recorder was killed: a thread is made
+ * that gives the classes back. On a thread of the program that holds no lock of libc's. */
+void java_give_back(void);
 /* What this library was loaded as; NULL: nobody says. */
 const char *java_own_path(void);
 /* Counts what stays unwatched: a whole JVM, or a class. */
@@ -40,6 +43,7 @@ bool agent_prepare(jvm_table vm);
 void agent_begin(jvm_table jni);
 /* Classes become what they were. */
 void agent_end(jvm_table jni);
+bool agent_is_on(void); /* there may be changed classes */
 
 /* class_questions.c: as JVMTI has it. A new class is in memory of the exchange, which is to be closed; false: it stays as
  * it is. */
