@@ -245,6 +245,25 @@ static void check_functions(struct finding *f)
 			"(--functions)");
 }
 
+/* Frames of Java are in the memory of the JVM. */
+static void check_java(struct finding *f)
+{
+	int scope = proc_setting("kernel/yama/ptrace_scope", 0);
+	char own = 1, copy = 0;
+
+	if (!proc_read_memory(getpid(), (uint64_t)(uintptr_t)&own, &copy, 1) || copy != own)
+		say(f, VERDICT_LIMITED, "",
+			"frames of Java are addresses: the memory of a JVM cannot be read");
+	else if (geteuid() != 0 && scope > 1)
+		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=1",
+			"frames of Java are addresses: only root may read the memory of a JVM");
+	else if (geteuid() != 0 && scope == 1)
+		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
+			"Java has its frames in commands; in running JVMs for root only");
+	else
+		say(f, VERDICT_GOOD, "", "Java has its frames in commands and in running JVMs");
+}
+
 /* Which engines work here, and why the others do not. */
 static void check_steps(struct finding *f)
 {
@@ -337,6 +356,7 @@ static const struct check checks[] = {
 	{"kernel names", check_kernel_names},
 	{"attach", check_attach},
 	{"functions", check_functions},
+	{"java", check_java},
 	{"system calls", check_system_calls},
 	{"scripts", check_scripts},
 	{"steps", check_steps},
