@@ -286,7 +286,7 @@ static struct code *read_new(struct jvm *jvm, uint64_t pc)
 		return NULL;
 	}
 	c->number = ++jvm->next_number;
-	c->batch = jvm->batch;
+	c->batch = c->used = jvm->batch;
 	insert(jvm, c);
 	return c;
 }
@@ -310,6 +310,7 @@ struct code *code_find(struct jvm *jvm, uint64_t pc)
 	c = known_at(jvm, pc);
 	if (!c)
 		return read_new(jvm, pc);
+	c->used = jvm->batch;
 	if (c->batch == jvm->batch || jvm->is_gone)
 		return pc >= c->code_begin ? c : NULL;
 	if (!header_read(jvm, c->start, &h))
@@ -355,7 +356,7 @@ void codes_compare(struct jvm *jvm)
 	size_t n = 0;
 
 	for (size_t i = 0; i < jvm->codes.n; i++) {
-		if (jvm->codes.v[i]->batch + 1 == jvm->batch)
+		if (jvm->codes.v[i]->used + 1 == jvm->batch)
 			some[n++] = jvm->codes.v[i];
 		if (n < COMPARED_MAX && (i + 1 < jvm->codes.n || !n))
 			continue;

@@ -440,8 +440,16 @@ static enum jvm_step step_call_stub(struct step *s)
  */
 static bool is_return_barrier(const struct step *s)
 {
-	return s->is_caller && s->jvm->continuation_return &&
-	       !strncmp(s->code->name, "StubRoutines (continuation", 26);
+	struct jvm *jvm = s->jvm;
+
+	if (!s->is_caller || strncmp(s->code->name, "StubRoutines (continuation", 26))
+		return false;
+	/* It is made when the first virtual thread is. */
+	if (!jvm->continuation_return && jvm->layout.continuation_return &&
+		!vm_read_u64(
+			&jvm->memory, jvm->layout.continuation_return, &jvm->continuation_return))
+		return false;
+	return jvm->continuation_return;
 }
 
 static enum jvm_step step_return_barrier(struct step *s)

@@ -70,16 +70,28 @@ static bool has_sane_sizes(const struct vm_layout *l)
 	       l->nmethod_bytes <= 768 && l->codelet_bytes <= 64 && l->pc_desc_bytes <= 64;
 }
 
+/* The tables do not change once they are there. */
+static bool read_layout(struct jvm *jvm)
+{
+	int rc;
+
+	if (jvm->has_layout || jvm->is_refused)
+		return jvm->has_layout;
+	rc = vm_layout_read(&jvm->layout, &jvm->memory, &jvm->symbols, &jvm->hindrance);
+	if (!rc && !has_sane_sizes(&jvm->layout))
+		rc = err_set(
+			&jvm->hindrance, ERR_UNSUPPORTED, "the JVM's structures are too large");
+	jvm->has_layout = !rc;
+	jvm->is_refused = rc == ERR_UNSUPPORTED;
+	return !rc;
+}
+
 static bool begin(struct jvm *jvm)
 {
 	uint32_t major = 0;
 
-	if (vm_layout_read(&jvm->layout, &jvm->memory, &jvm->symbols, &jvm->hindrance))
+	if (!read_layout(jvm))
 		return false;
-	if (!has_sane_sizes(&jvm->layout)) {
-		err_set(&jvm->hindrance, ERR_UNSUPPORTED, "the JVM's structures are too large");
-		return false;
-	}
 	if (!vm_read_u32(&jvm->memory, jvm->layout.vm_major, &major) || !code_cache_begin(jvm) ||
 		!interpreter_begin(jvm) ||
 		!vm_read_u64(&jvm->memory, jvm->layout.call_stub_return, &jvm->call_stub_return) ||

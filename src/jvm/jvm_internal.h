@@ -51,6 +51,7 @@ struct code {
 	int32_t frame_complete; /* offset from code_begin; negative: never */
 	const char *name;	/* interned; of the blob */
 	uint32_t batch;		/* in which it was last compared with memory */
+	uint32_t used;		/* in which it was last asked for */
 	bool is_dead;		/* something else is there now */
 
 	/* Of compiled methods. */
@@ -107,7 +108,8 @@ struct jvm {
 	struct elf_file elf;
 	struct vm_table_symbols symbols;
 	struct vm_layout layout;
-	bool is_ready, is_gone;
+	bool has_layout, is_ready, is_gone;
+	bool is_refused;      /* it will never be ready */
 	struct err hindrance; /* why it is not ready */
 	uint32_t batch;
 	uint32_t next_number;
@@ -121,7 +123,7 @@ struct jvm {
 	struct map by_number; /* number -> struct code * */
 	VEC(struct codelet) codelets;
 	uint64_t interpreter_low, interpreter_high;
-	uint64_t call_stub_return, continuation_return;
+	uint64_t call_stub_return, continuation_return; /* 0 = not made yet */
 	uint64_t
 		return_barrier; /* where frames return to whose callers are in the heap; 0 = not seen */
 	unsigned least_byte; /* of compressed streams, see unsigned5.h */

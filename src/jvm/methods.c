@@ -28,7 +28,8 @@ struct method_identity {
 
 struct method {
 	uint32_t number;
-	uint32_t batch; /* in which it was last compared with memory */
+	uint32_t batch; /* in which it was last compared with memory, */
+	uint32_t used;	/* and in which it was last asked for */
 	uint64_t addr;
 	struct method_identity identity;
 	uint64_t code; /* address of its bytecodes */
@@ -157,13 +158,14 @@ void methods_compare(struct jvm *jvm)
 	size_t n = 0;
 
 	for (size_t i = 0; i < methods->all.n && !jvm->is_gone; i++) {
-		if (methods->all.v[i]->batch + 1 == jvm->batch)
+		if (methods->all.v[i]->used + 1 == jvm->batch)
 			some[n++] = methods->all.v[i];
 		if (!n || (n < COMPARED_MAX && i + 1 < methods->all.n))
 			continue;
 		if (compare_some(jvm, some, n, same))
 			for (size_t k = 0; k < n; k++)
-				some[k]->batch += same[k];
+				if (same[k])
+					some[k]->batch = jvm->batch;
 		n = 0;
 	}
 }
@@ -340,7 +342,7 @@ static const struct method *read_new(struct jvm *jvm, uint64_t addr)
 	if (methods->all.n >= METHODS_MAX)
 		forget_all(methods);
 	m->number = ++jvm->next_number;
-	m->batch = jvm->batch;
+	m->batch = m->used = jvm->batch;
 	vec_push(&methods->all, m);
 	*map_ensure(&methods->by_addr, addr, NULL) = (uint64_t)(uintptr_t)m;
 	*map_ensure(&methods->by_number, m->number, NULL) = (uint64_t)(uintptr_t)m;
@@ -354,6 +356,7 @@ const struct method *method_find(struct jvm *jvm, uint64_t addr)
 
 	if (!m)
 		return read_new(jvm, addr);
+	m->used = jvm->batch;
 	if (m->batch == jvm->batch || jvm->is_gone)
 		return m;
 	if (!compare(jvm, m))
