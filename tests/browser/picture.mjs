@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { close, equal, hasFailed, open, shot, text, verdict } from "./page.mjs";
 
 const mostBytes = 150000;
-const { page, errors } = await open(process.argv[2], { width: 1360, height: 680, hash: "#widths=400,230,170" });
+const { page, errors } = await open(process.argv[2], { width: 1360, height: 680, hash: "#widths=490,256,120" });
 await page.locator(".functions .rows .row .name").first().click();
 await page.waitForSelector("aside .detail h2");
 verdict("the picture has a function in detail", (await text(page, "aside .detail h2")).length > 0);
