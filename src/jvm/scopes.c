@@ -43,9 +43,12 @@ size_t scopes_find(const struct scopes *s, const struct vm_layout *l, uint32_t o
 	size_t i = SEARCH(0, n, k, descriptor_get(s, l, k, l->pc_desc_pc) < (int64_t)offset);
 	uint32_t at, outer;
 
-	/* The last one only marks the end. */
-	if (i + 1 >= n)
+	if (n < 3)
 		return 0;
+	/* The first one and the last one only mark the ends. Behind all others (the end of a loop whose safepoint
+	 * is at its begin) the nearest one is the one before. */
+	if (i + 1 >= n)
+		i = n - 2;
 	for (at = (uint32_t)descriptor_get(s, l, i, l->pc_desc_scope); at; at = outer) {
 		if (found == max || !scope_read(s, l->invocation_bci.v, at, &to[found], &outer) ||
 			outer >= at)

@@ -26,7 +26,7 @@ struct scope {
 };
 
 /* The scopes at an offset in the code, innermost first, at most `max`: of the first descriptor at or behind
- * it, which is exact for return addresses. 0 when there is none, or it is not what it should be; then
+ * it, which is exact for return addresses, else of the last one. 0 when there is none, or it is not what it should be; then
  * the method as a whole is all that is known. */
 size_t scopes_find(const struct scopes *scopes, const struct vm_layout *layout, uint32_t offset,
 	struct scope *to, size_t max);

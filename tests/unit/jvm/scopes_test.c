@@ -73,7 +73,9 @@ static void test_scopes(void)
 	CHECK(found[0].method == 0x2000 && found[0].bci == 0);
 	CHECK(found[1].method == 0x1000 && found[1].bci == 4);
 	CHECK_EQ(scopes_find(&s, &l, 21, found, 1), 0);
-	CHECK_EQ(scopes_find(&s, &l, 41, found, 4), 0);
+	/* Behind the last descriptor but that of the end. */
+	CHECK_EQ(scopes_find(&s, &l, 41, found, 4), 2);
+	CHECK(found[0].method == 0x2000 && found[1].method == 0x1000);
 	s.metadata.n = 8; /* the index of a method that is not there */
 	CHECK_EQ(scopes_find(&s, &l, 21, found, 4), 0);
 	s.data.n = 5;
