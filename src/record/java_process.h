@@ -12,7 +12,8 @@
 
 /* What is looked at now and then, the next time long after the last in proportion to what it cost. */
 struct java_look {
-	uint64_t next_ns; /* CLOCK_MONOTONIC */
+	uint64_t next_ns;     /* CLOCK_MONOTONIC */
+	uint64_t earliest_ns; /* the same for a look that is asked for */
 	uint64_t interval_ns;
 };
 
@@ -51,6 +52,8 @@ enum unwind_generated java_process_step(struct java_process *p, struct cpu_regs 
 uint32_t java_process_frame(
 	struct java_process *p, const struct unwind_place *place, bool is_caller);
 
+/* The thread has a sample: when it is its first one the threads are looked at, since it may be short. */
+void java_process_meet(struct java_process *p, struct thread *thread, uint64_t time);
 /* Looks when it is time, or in any case. `time` is for records. */
 void java_process_look(struct java_process *p, uint64_t time, bool is_last);
 

@@ -16,6 +16,8 @@
 #define CLASSES_INTERVAL_NS_MIN 1000000000u
 /* A look takes at most such a part of the time. */
 #define LOOK_SHARE 200
+/* And for one that is asked for: */
+#define ASKED_SHARE 20
 
 static bool is_due(const struct java_look *look, uint64_t now, bool is_last)
 {
@@ -26,6 +28,7 @@ static void look_is_over(struct java_look *look, uint64_t began, uint64_t interv
 {
 	uint64_t now = clock_mono_ns(), interval = (now - began) * LOOK_SHARE;
 
+	look->earliest_ns = now + (now - began) * ASKED_SHARE;
 	look->next_ns = now + (interval > interval_min ? interval : interval_min);
 }
 
@@ -161,6 +164,20 @@ static void look_at_classes(struct java_process *p, uint64_t time)
 		put_class(&list, key + sizeof(loader), loader, false);
 		p->class_seen.v[i] = 0;
 	}
+}
+
+void java_process_meet(struct java_process *p, struct thread *thread, uint64_t time)
+{
+	uint64_t now;
+
+	if (thread->is_met || p->has_ended)
+		return;
+	now = clock_mono_ns();
+	if (now < p->threads_look.earliest_ns)
+		return; /* with its next sample */
+	thread->is_met = true;
+	look_at_threads(p, time);
+	look_is_over(&p->threads_look, now, THREADS_INTERVAL_NS_MIN);
 }
 
 void java_process_look(struct java_process *p, uint64_t time, bool is_last)

@@ -271,6 +271,8 @@ uint32_t user_stacks_intern(
 	uint64_t generation;
 	size_t n = 0;
 
+	if (walk.java)
+		java_process_meet(walk.java, thread, r->time);
 	if (c->n_below)
 		memory.below = (struct span){c->below + DEEP_BELOW_BYTES - c->n_below, c->n_below};
 	if (is_hooked) {
