@@ -562,6 +562,8 @@ static void say_missing(struct recorder *r)
 
 	say(r, session_unhooked(r->session));
 	say(r, hooks_unrecorded(r->hooks));
+	if (hooks_doubt(r->hooks))
+		say(r, mem_strdup(hooks_doubt(r->hooks)));
 	if (n_filtered)
 		say(r, mem_printf(
 			       "%lu process%s installed a system call filter: not hooked from then on",

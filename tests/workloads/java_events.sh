@@ -39,7 +39,27 @@ if [ -z "${WEIR_SAN:-}" ]; then
 	counts "with every class verified, and another collector" java -Xverify:all -Xlog:disable -XX:+UseZGC -cp classes Counted
 	counts "started by a shell, and with its agents refused" sh -c 'java -XX:+DisableAttachMechanism -cp classes Counted; exit $?'
 	other=/usr/lib/jvm/temurin-25-jdk-amd64/bin/java
-	if [ -x $other ]; then counts "another version" $other -cp classes Counted; else skip "another version: no $other"; fi
+	if [ -x $other ]; then
+		counts "another version" $other -cp classes Counted
+		cat >Virtual.java <<'J'
+public class Virtual {
+	static int step(int i) throws Exception { if (i % 3 == 0) Thread.sleep(1); return i; }
+	public static void main(String[] args) throws Exception {
+		Thread[] threads = new Thread[50];
+		for (int i = 0; i < threads.length; i++)
+			threads[i] = Thread.ofVirtual().start(() -> { try { for (int k = 0; k < 20; k++) step(k); } catch (Exception e) { } });
+		for (Thread t : threads)
+			t.join();
+	}
+}
+J
+		${other}c -d virtual Virtual.java
+		"$WEIR" record -o v.weir --functions 'Virtual:step' -- $other -cp virtual Virtual 2>err.txt
+		equal "calls on virtual threads are counted" "1000 Virtual.step(int)" "$(calls v.weir)"
+		check "and it is said that their times are not known" grep -q 'virtual threads' err.txt
+	else
+		skip "another version: no $other"
+	fi
 fi
 
 # Java calls C, which calls Java, which throws through both: hooked all of them.

@@ -30,9 +30,9 @@
 #define LIBRARY_BYTES	  (256u << 20)
 #define PROGRAM_BYTES_MIN (LIBRARY_BYTES + (16u << 20))
 /* How long the last records are waited for. */
-#define REST_NS		    2000000000u
-#define EXCHANGE_NS	    5000000000u
-#define FREE_CHUNKS_MAX	    1024u
+#define REST_NS		2000000000u
+#define EXCHANGE_NS	5000000000u
+#define FREE_CHUNKS_MAX 1024u
 
 bool hooks_options_are_used(const struct hooks_options *o)
 {
@@ -96,6 +96,7 @@ void hooks_take_counts(struct hooks *h, const struct hook_process *p)
 	h->n_filtered += c->stop_reason == HOOK_STOP_FILTER;
 	h->n_jvms_left += c->n_jvms_left;
 	h->n_classes_left += c->n_classes_left;
+	h->n_virtual += c->has_virtual_threads != 0;
 }
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
@@ -519,6 +520,16 @@ uint64_t hooks_n_filtered(struct hooks *h)
 	return h->n_filtered;
 }
 
+const char *hooks_doubt(struct hooks *h)
+{
+	HOLD(&h->lock);
+
+	return h->n_virtual
+		       ? "calls of Java's virtual threads are counted exactly, but their times and callers are "
+			 "those of the threads that carried them"
+		       : NULL;
+}
+
 char *hooks_unrecorded(struct hooks *h)
 {
 	uint64_t n;
@@ -570,8 +581,7 @@ void hooks_stop(struct hooks *h)
 	atomic_store(&h->is_off, true);
 	/* Later ones have nothing to say. */
 	for (size_t i = 0; i < sizeof(h->lost.n_unheard) / sizeof(h->lost.n_unheard[0]); i++)
-		h->lost.n_unheard[i] =
-			__atomic_load_n(&h->family->n_unheard[i], __ATOMIC_RELAXED);
+		h->lost.n_unheard[i] = __atomic_load_n(&h->family->n_unheard[i], __ATOMIC_RELAXED);
 }
 
 /* Two whole rounds after this moment: what was written before it is in the queues. */

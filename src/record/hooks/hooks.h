@@ -69,6 +69,9 @@ uint64_t hooks_n_filtered(struct hooks *h);
  * there is none. Owned by the caller. */
 char *hooks_unrecorded(struct hooks *h);
 
+/* When it is over: a sentence on what is known and not right; NULL when there is nothing of the kind. */
+const char *hooks_doubt(struct hooks *h);
+
 /* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
 bool hooks_has_stopped(struct hooks *h, pid_t pid);
 

@@ -143,6 +143,7 @@ struct hooks {
 	uint64_t n_missed;		     /* their calls */
 	uint64_t n_filtered;		     /* processes with HOOK_STOP_FILTER */
 	uint64_t n_jvms_left, n_classes_left; /* of Java, that stayed as they are */
+	uint64_t n_virtual;		      /* JVMs with virtual threads */
 	char *unread_program; /* (taker) not hooked, and nobody knows its functions; NULL = none */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */

@@ -26,8 +26,7 @@
 #define BEGINNING_NS 1000000000u
 
 /* *error: it has said that it could not begin. */
-static bool was_heard(
-	struct transcript *t, const struct program *p, uint64_t end, uint32_t *error)
+static bool was_heard(struct transcript *t, const struct program *p, uint64_t end, uint32_t *error)
 {
 	const struct hooks *h = t->h;
 	bool was = false;
@@ -305,7 +304,8 @@ char *transcript_unhooked(const struct transcript *t)
 uint64_t transcript_n_unheard(const struct transcript *t)
 {
 	const uint32_t *lost = t->h->lost.n_unheard;
-	uint64_t n = (uint64_t)lost[HOOK_HELLO_FORK] + lost[HOOK_HELLO_MODULES];
+	uint64_t n = (uint64_t)lost[HOOK_HELLO_FORK] + lost[HOOK_HELLO_MODULES] +
+		     lost[HOOK_HELLO_CLASSES];
 
 	for (size_t i = 0; i < t->tallies.n; i++)
 		n += t->tallies.v[i].is_loss ? t->tallies.v[i].n : 0;

@@ -108,7 +108,7 @@ struct hook_control {
 	uint32_t n_memoryless; /* threads for which no memory could be mapped; as n_threadless */
 	uint32_t n_jvms_left;  /* JVMs that the agent (rt/java) could not work in */
 	uint32_t n_classes_left; /* classes that the JVM did not let be changed, or that are too long */
-	uint32_t reserved;
+	uint32_t has_virtual_threads; /* of Java: calls on them go from one thread to another */
 };
 
 /* One page for the whole recording, mapped by every hooked process and, unlike the area, inherited

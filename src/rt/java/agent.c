@@ -157,6 +157,8 @@ static void on_class(jvm_table env, jvm_table jni, struct jvm_object *redefined,
 		return;
 	if (name && text_equals(name, "java/lang/WeirHook"))
 		return;
+	if (name)
+		java_note_class(name, text_length(name));
 	if (!classes_ask(&x, bytes, (size_t)n, !loader))
 		return;
 	/* A class that could not become what it was at the end stays as it is. */
@@ -252,6 +254,7 @@ static bool is_named(struct class_list *l, struct jvm_object *class, const char 
 {
 	if (text_equals(signature, "Ljava/lang/WeirHook;"))
 		return false;
+	java_note_class(signature + 1, text_length(signature) - 2);
 	if (add_name(l, signature, is_of_library(l, class)))
 		return true;
 	java_count_classes(1);

@@ -51,6 +51,15 @@ void java_count_classes(uint32_t n)
 		__atomic_add_fetch(&library.control->n_classes_left, n, __ATOMIC_RELAXED);
 }
 
+/* It is loaded with the first virtual thread. */
+void java_note_class(const char *name, size_t n)
+{
+	static const char mark[] = "java/lang/VirtualThread$VThreadContinuation";
+
+	if (library.control && n == sizeof(mark) - 1 && bytes_equal(name, mark, n))
+		library.control->has_virtual_threads = 1;
+}
+
 /* --- one that is being made --------------------------------------------------------------- */
 
 const char *java_own_path(void)

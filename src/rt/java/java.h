@@ -28,6 +28,8 @@ const char *java_own_path(void);
 /* Counts what stays unwatched: a whole JVM, or a class. */
 void java_count_jvm(void);
 void java_count_classes(uint32_t n);
+/* A class is there, with this name as in class files. Tells the recorder what follows from it. */
+void java_note_class(const char *name, size_t n);
 
 /* method_calls.c: the native methods of java.lang.WeirHook, found by these names. */
 #define JAVA_NO_METHOD 0 /* an id: nothing is recorded */
