@@ -245,6 +245,8 @@ static void bury(struct jvm *jvm, struct code *c)
 
 static void remove_at(struct jvm *jvm, size_t from, size_t to)
 {
+	if (from == to)
+		return;
 	for (size_t i = from; i < to; i++)
 		bury(jvm, jvm->codes.v[i]);
 	memmove(jvm->codes.v + from, jvm->codes.v + to,
