@@ -10,7 +10,8 @@
 
 #define WRITTEN_MAX 32 /* words written to the stack that are remembered */
 #define PATHS_MAX   32 /* branches that are not followed yet */
-#define SEEN_MAX    512
+#define INSNS_MAX   1500
+#define SEEN_MAX    4096 /* of a table for INSNS_MAX, a power of two */
 
 /* Values of a path. Stack words that it wrote are kept by register and offset; a stack pointer that
  * was aligned has a number of its own from there on. */
@@ -23,6 +24,7 @@ struct written {
 struct path {
 	uint64_t pc;
 	struct exit_value regs[16];
+	struct exit_value loaded;
 	struct written written[WRITTEN_MAX];
 	unsigned n_written;
 };
@@ -74,13 +76,23 @@ static void apply_other(struct path *p, const struct x86_transfer *t)
 		p->regs[RSP] = (struct exit_value){EXIT_REGISTER, ALIGNED_SP, 0};
 }
 
+/* A stack pointer that was saved in memory, which may be done once on a path; or one that is not known. */
+static void name_stack_pointer(struct path *p)
+{
+	struct exit_value *sp = &p->regs[RSP];
+
+	if (sp->kind == EXIT_MEMORY && !p->loaded.kind && sp->reg < 16) {
+		p->loaded = *sp;
+		*sp = (struct exit_value){EXIT_REGISTER, EXIT_LOADED, 0};
+	} else {
+		*sp = (struct exit_value){EXIT_REGISTER, ALIGNED_SP, 0};
+	}
+}
+
 static void apply(struct path *p, const struct x86_transfer *t)
 {
 	struct exit_value *sp = &p->regs[RSP], value;
 
-	if ((t->kind == X86_TRANSFER_PUSH || t->kind == X86_TRANSFER_POP) &&
-		sp->kind != EXIT_REGISTER)
-		*sp = (struct exit_value){EXIT_REGISTER, ALIGNED_SP, 0};
 	switch (t->kind) {
 	case X86_TRANSFER_SUM:
 		value = p->regs[t->from];
@@ -117,6 +129,8 @@ static void apply(struct path *p, const struct x86_transfer *t)
 		apply_other(p, t);
 		break;
 	}
+	if (sp->kind != EXIT_REGISTER)
+		name_stack_pointer(p);
 }
 
 static void forget_after_call(struct path *p)
@@ -133,6 +147,7 @@ static bool finish(struct exit_rule *rule, const struct path *p, enum exit_how h
 	memset(rule, 0, sizeof(*rule));
 	rule->how = how;
 	memcpy(rule->regs, p->regs, sizeof(rule->regs));
+	rule->loaded = p->loaded;
 	rule->ret = load(p, sp, 0);
 	sp.disp += 8;
 	rule->sp = sp;
@@ -147,18 +162,24 @@ struct search {
 	unsigned left;
 	struct path path, waiting[PATHS_MAX];
 	unsigned n_waiting;
-	uint64_t seen[SEEN_MAX];
-	unsigned n_seen;
+	uint32_t seen[SEEN_MAX];
 };
 
+/* Addresses are kept as offsets + 1. */
 static bool was_seen(struct search *s, uint64_t pc)
 {
-	for (unsigned i = 0; i < s->n_seen; i++)
-		if (s->seen[i] == pc)
+	uint32_t offset = (uint32_t)(pc - s->code->low) + 1;
+
+	for (uint32_t i = offset * 2654435761u;; i++) {
+		uint32_t *slot = &s->seen[i % SEEN_MAX];
+
+		if (*slot == offset)
 			return true;
-	if (s->n_seen < SEEN_MAX)
-		s->seen[s->n_seen++] = pc;
-	return false;
+		if (!*slot) {
+			*slot = offset;
+			return false;
+		}
+	}
 }
 
 static struct span code_at(const struct exit_code *code, uint64_t pc)
@@ -273,8 +294,9 @@ bool exit_rule_find(struct exit_rule *rule, const struct exit_code *code, uint64
 
 	s.rule = rule;
 	s.code = code;
-	s.left = max;
-	s.n_waiting = s.n_seen = 0;
+	s.left = max < INSNS_MAX ? max : INSNS_MAX;
+	s.n_waiting = 0;
+	memset(s.seen, 0, sizeof(s.seen));
 	init_path(&s.path, pc);
 	while (s.left-- > 0) {
 		switch (follow_one(&s)) {

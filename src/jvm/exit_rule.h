@@ -14,7 +14,9 @@
 #include "arch/x86_transfer.h"
 #include "base/span.h"
 
-/* In terms of the registers at the instruction; these have their numbers in encodings. */
+/* In terms of the registers at the instruction; these have their numbers in encodings, and EXIT_LOADED is
+ * the stack pointer that the code loads from memory on its way. */
+#define EXIT_LOADED 17
 enum exit_value_kind {
 	EXIT_UNKNOWN,
 	EXIT_REGISTER, /* reg + disp */
@@ -37,6 +39,7 @@ struct exit_rule {
 	struct exit_value ret;	    /* the return address: what is on top of the stack then */
 	struct exit_value sp;	    /* the stack pointer behind the return */
 	struct exit_value regs[16]; /* the other registers then */
+	struct exit_value loaded;   /* what EXIT_LOADED is */
 	struct exit_value target;   /* of a jump through a register */
 	struct exit_value pushed;   /* EXIT_BY_FRAME: the first register pushed into the frame */
 };

@@ -24,10 +24,10 @@
 #define METHOD_AT (-3 * WORD)
 #define BCP_AT	  (-8 * WORD)
 
-#define STUB_INSNS_MAX	    400
+#define STUB_INSNS_MAX	    1200
 #define METHOD_INSNS_MAX    24
-#define BARE_BYTES	    4096 /* of stubs, around the pc */
-#define METHOD_BYTES	    256	 /* of a method's code from the innermost pc on */
+#define BARE_BYTES	    12288 /* of stubs, around the pc */
+#define METHOD_BYTES	    256	  /* of a method's code from the innermost pc on */
 #define BARRIER_WORDS_MAX   8
 #define SENDER_DISTANCE_MAX (1u << 20) /* what an adapter or locals may add to a frame */
 
@@ -99,16 +99,26 @@ static enum jvm_step lost(struct step *s, const char *why)
 
 /* --- what the code tells --- */
 
-static bool eval(struct step *s, struct exit_value value, uint64_t *to)
+/* The register that a value counts from. */
+static bool eval_base(
+	struct step *s, const struct exit_rule *rule, struct exit_value value, uint64_t *to)
 {
-	enum cpu_reg r;
+	const struct exit_value *loaded = &rule->loaded;
+	bool is_loaded = value.reg == EXIT_LOADED;
+	uint8_t number = is_loaded ? loaded->reg : value.reg;
 
-	if (value.kind == EXIT_UNKNOWN || value.reg >= 16)
+	if (value.kind == EXIT_UNKNOWN || number >= 16 || !has_reg(s, dwarf_numbers[number]))
 		return false;
-	r = dwarf_numbers[value.reg];
-	if (!has_reg(s, r))
+	*to = reg(s, dwarf_numbers[number]);
+	return !is_loaded || read_word(s, *to + (uint64_t)loaded->disp, to);
+}
+
+static bool eval(
+	struct step *s, const struct exit_rule *rule, struct exit_value value, uint64_t *to)
+{
+	if (!eval_base(s, rule, value, to))
 		return false;
-	*to = reg(s, r) + (uint64_t)value.disp;
+	*to += (uint64_t)value.disp;
 	return value.kind == EXIT_REGISTER || read_word(s, *to, to);
 }
 
@@ -135,10 +145,10 @@ static bool try_caller(struct step *s, const struct exit_rule *rule, struct exit
 {
 	struct caller c = {0};
 
-	if (!eval(s, ret, &c.rip) || !is_return_address(s, c.rip, native) ||
-		!eval(s, rule->regs[RBP], &c.rbp))
+	if (!eval(s, rule, ret, &c.rip) || !is_return_address(s, c.rip, native) ||
+		!eval(s, rule, rule->regs[RBP], &c.rbp))
 		return false;
-	if (!eval(s, sp, &c.rsp)) {
+	if (!eval(s, rule, sp, &c.rsp)) {
 		/* An adapter aligned it; the interpreter goes by rbp. */
 		if (!is_interpreter(s, c.rip))
 			return false;
@@ -147,7 +157,7 @@ static bool try_caller(struct step *s, const struct exit_rule *rule, struct exit
 	if (c.rsp < reg(s, CPU_REG_RSP) || c.rsp & 7)
 		return false;
 	for (size_t i = 0; i < sizeof(callee_saved); i++)
-		if (eval(s, rule->regs[callee_saved[i]], &c.saved[i]))
+		if (eval(s, rule, rule->regs[callee_saved[i]], &c.saved[i]))
 			c.has_saved |= (uint8_t)(1u << i);
 	*caller = c;
 	return true;
@@ -183,7 +193,7 @@ static const struct exit_rule *rule_of(
 static bool find_in_bare_stub(struct step *s, struct exit_rule *rule)
 {
 	uint8_t bytes[BARE_BYTES];
-	uint64_t low = s->pc - s->code->code_begin > BARE_BYTES / 4 ? s->pc - BARE_BYTES / 4
+	uint64_t low = s->pc - s->code->code_begin > BARE_BYTES / 3 ? s->pc - BARE_BYTES / 3
 								    : s->code->code_begin;
 	uint64_t left = s->code->code_end - low;
 	struct exit_code code = {{bytes, left < sizeof(bytes) ? left : sizeof(bytes)}, low,
@@ -428,7 +438,7 @@ static enum jvm_step step_call_stub(struct step *s)
 		return lost(s, "the call stub has no return address");
 	for (size_t i = 0; rule && i < sizeof(callee_saved); i++)
 		if (rule->how == EXIT_BY_RETURN &&
-			eval(s, rule->regs[callee_saved[i]], &c.saved[i]))
+			eval(s, rule, rule->regs[callee_saved[i]], &c.saved[i]))
 			c.has_saved |= (uint8_t)(1u << i);
 	return finish(s, &c);
 }

@@ -94,6 +94,20 @@ static void test_adapter(void)
 	CHECK(exit_rule_find(&r, &code, BASE + 12, 10) && is(r.ret, EXIT_MEMORY, RSP, 0));
 }
 
+static void test_saved_stack_pointer(void)
+{
+	/* mov rsp, [rsp+0x40]; pop rbp; ret */
+	static const char bytes[] = "\x48\x8b\x64\x24\x40\x5d\xc3";
+	struct exit_code code = code_of(bytes, 7);
+	struct exit_rule r;
+
+	CHECK(exit_rule_find(&r, &code, BASE, 10) && r.how == EXIT_BY_RETURN);
+	CHECK(is(r.loaded, EXIT_MEMORY, RSP, 0x40));
+	CHECK(is(r.ret, EXIT_MEMORY, EXIT_LOADED, 8));
+	CHECK(is(r.regs[RBP], EXIT_MEMORY, EXIT_LOADED, 0));
+	CHECK(is(r.sp, EXIT_REGISTER, EXIT_LOADED, 16));
+}
+
 static void test_no_way(void)
 {
 	static const char loop[] = "\xeb\xfe", stop[] = "\x0f\x0b";
@@ -114,6 +128,7 @@ int main(void)
 		{"the interpreter's entry is followed before its frame", test_interpreter_entry},
 		{"a compiled method's prologue is told by what comes next", test_prologue},
 		{"an adapter that aligns the stack keeps the return address", test_adapter},
+		{"a stack pointer saved in memory is followed", test_saved_stack_pointer},
 		{"code that is not left has no rule", test_no_way},
 	};
 
