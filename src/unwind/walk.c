@@ -340,9 +340,9 @@ static bool step_without_rule(
 static bool step(
 	struct walk *w, const struct lookup *at, struct unwind_frame *frame, enum unwind_end *end)
 {
-	uint64_t sp = w->regs.r[CPU_REG_RSP];
+	uint64_t sp = w->regs.r[CPU_REG_RSP], pc = w->regs.r[CPU_REG_RIP];
 	const struct cfi_rule *rule = at->rule;
-	bool may_go_down = false;
+	bool may_go_down = false, may_stay = w->is_innermost;
 
 	w->rule = rule;
 	if (rule) {
@@ -352,6 +352,8 @@ static bool step(
 	} else if (!step_without_rule(w, at, frame, end)) {
 		return false;
 	}
+	/* A frame that stands for others has no bytes of its own (a virtual thread's rest in the heap). */
+	may_stay |= frame->place.kind && w->regs.r[CPU_REG_RIP] != pc;
 	w->is_caller = !rule || !(rule->flags & CFI_RULE_SIGNAL);
 	if (!w->regs.r[CPU_REG_RIP]) {
 		*end = UNWIND_END_COMPLETE;
@@ -359,8 +361,7 @@ static bool step(
 	}
 	if (may_go_down) {
 		note_stack_switch(w);
-	} else if (w->regs.r[CPU_REG_RSP] < sp ||
-		   (w->regs.r[CPU_REG_RSP] == sp && !w->is_innermost)) {
+	} else if (w->regs.r[CPU_REG_RSP] < sp || (w->regs.r[CPU_REG_RSP] == sp && !may_stay)) {
 		/* Equal is right for a leaf that keeps its return address in a register: vfork. */
 		*end = UNWIND_END_NO_PROGRESS;
 		return false;

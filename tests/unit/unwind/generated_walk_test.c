@@ -7,10 +7,11 @@
 #include "unwind_world.h"
 
 /* A frame of this code is the word at the stack pointer, so many more words, and the return address. */
-#define KIND	    3u
-#define CODE_OF(pc) ((uint32_t)((pc)-F_JIT) >> 4)
-#define BROKEN	    (F_JIT + 0x800u) /* code whose frames nobody understands */
-#define FOREIGN	    (F_JIT + 0xc00u) /* and code that the runtime does not know */
+#define KIND		  3u
+#define CODE_OF(pc)	  ((uint32_t)((pc)-F_JIT) >> 4)
+#define STANDS_FOR_OTHERS 5		   /* code whose frame has no bytes */
+#define BROKEN		  (F_JIT + 0x800u) /* code whose frames nobody understands */
+#define FOREIGN		  (F_JIT + 0xc00u) /* and code that the runtime does not know */
 
 static struct world w;
 static size_t n_asked;
@@ -33,6 +34,10 @@ static enum unwind_generated step_generated(void *ctx, struct cpu_regs *regs, bo
 		return UNWIND_GENERATED_SHORT;
 	regs->r[CPU_REG_RIP] = words[1];
 	regs->r[CPU_REG_RSP] = sp + 8 * n_words + 16;
+	if (CODE_OF(pc) == STANDS_FOR_OTHERS) {
+		regs->r[CPU_REG_RIP] = F_JIT + 0x26;
+		regs->r[CPU_REG_RSP] = sp;
+	}
 	regs->known = 1u << CPU_REG_RIP | 1u << CPU_REG_RSP;
 	return UNWIND_GENERATED_STEPPED;
 }
@@ -151,6 +156,18 @@ static void a_step_that_does_not_go_up_ends_the_walk(void)
 	world_release(&w);
 }
 
+static void a_frame_without_bytes_is_passed(void)
+{
+	world_init(&w, true);
+	world_push(&w, F_JIT + 0x55); /* of F_LEAF */
+	push_generated(1, F_START + 5);
+	CHECK_EQ(walk(F_LEAF + 4), UNWIND_END_COMPLETE);
+	CHECK_EQ(w.n_frames, 4);
+	CHECK_EQ(w.frames[1].place.code, STANDS_FOR_OTHERS);
+	CHECK_EQ(w.frames[2].place.code, 2);
+	world_release(&w);
+}
+
 /* One address, other code at another time: nothing of it is kept in the cache. */
 static void it_is_asked_each_time(void)
 {
@@ -179,6 +196,7 @@ int main(void)
 			a_stack_that_ends_in_its_frame_is_too_short},
 		{"a step that does not go up ends the walk",
 			a_step_that_does_not_go_up_ends_the_walk},
+		{"a frame without bytes of its own is passed", a_frame_without_bytes_is_passed},
 		{"it is asked each time, since code changes", it_is_asked_each_time},
 	};
 
