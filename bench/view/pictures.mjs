@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pictures.mjs JOB: opens one page in a browser of its own and prints what that took, as JSON.
 //
-// JOB is JSON: `url`; `viewer`, one of those below; `acts`, what is done with each pane; `n`, frames of each.
+// JOB is JSON: `url`; `viewer`, one of those below; `acts`, what is done with each pane; `n`, frames of each; `tries`, how
+// often at most, until there are `enough` frames a second: the best one is given.
 // The same code measures every viewer:
 // - The first picture is there in the first frame after the one in which a name of a function of the profile was
 //   written on a canvas, in ms since the navigation began; with `list`, when that also shows rows.
@@ -105,6 +106,18 @@ async function untilPicture(page) {
   throw new Error(`no picture within ${patience / 1000} s: ${await page.evaluate(() => document.body.innerText.slice(0, 300))}`);
 }
 
+// Of several tries, since whatever else runs makes frames late.
+async function best(page, what) {
+  const time = (tried) => tried.times.reduce((sum, ms) => sum + ms, 0);
+  let found;
+  for (let i = 0; i < job.tries; i++) {
+    const tried = await page.evaluate(frames, what);
+    if (!found || time(tried) < time(found)) found = tried;
+    if ((1000 * job.n) / time(found) >= job.enough) break;
+  }
+  return found;
+}
+
 function kB(pid, file, key) {
   const found = new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/${file}`, "utf8"));
   return found ? Number(found[1]) : NaN;
@@ -136,7 +149,7 @@ try {
     if (hash) await page.evaluate((h) => void (location.hash = h), hash);
     await page.waitForSelector(canvas);
     await page.waitForTimeout(700); // the last answer is drawn
-    for (const act of acts) result.acts[`${pane} ${act}`] = await page.evaluate(frames, [canvas, act, job.n, viewer.zoom]);
+    for (const act of acts) result.acts[`${pane} ${act}`] = await best(page, [canvas, act, job.n, viewer.zoom]);
     if (job.screen) await page.screenshot({ path: `${job.screen}-${pane}.png` });
   }
 } finally {
