@@ -29,6 +29,7 @@ counts() {
 }
 counts "as it is run" java -cp classes Counted
 counts "interpreted" java -Xint -cp classes Counted
+check "the summary does not say how methods ran that events are of" grep -q '^  Java: .* % in hooked ones;' <("$WEIR" report t.weir)
 mode=--tree
 counts "with a tree" java -cp classes Counted
 counts "with a tree, interpreted" java -Xint -cp classes Counted
