@@ -89,7 +89,7 @@ done
 
 # A program that runs, with uprobes on it: it is stepped for a while, and let go.
 for engine in ptrace; do
-	./probed 2000000 >out.txt &
+	./probed 2000000000 >out.txt &
 	program=$!
 	runs $program
 	observe uprobe probed

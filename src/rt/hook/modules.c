@@ -275,7 +275,8 @@ void modules_changed(void)
 	if (!is_own)
 		return;
 	forget_gone();
-	say_modules(HOOK_HELLO_MODULES);
+	if (say_modules(HOOK_HELLO_MODULES) < 0 && !exchange_recorder_lives())
+		library_stop(); /* a program that calls nothing hooked would not find out */
 }
 
 /* Bytes of the instructions that assemblers fill up with: nop, and in 32 bit lea 0(%esi),%esi. */

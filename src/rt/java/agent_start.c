@@ -107,6 +107,10 @@ void java_note_create(uintptr_t at)
 
 	if (!args || !java_is_wanted() || args->n_options < 0 || args->n_options > OPTIONS_MAX)
 		return;
+	if (!exchange_recorder_lives()) {
+		library_stop();
+		return;
+	}
 	options = is_usable(path) ? with_agent(args, path) : NULL;
 	if (!options) {
 		java_count_jvm();

@@ -42,8 +42,11 @@ static bool ask(
 		is_late ? PATIENCE_LATE_MS : PATIENCE_MS);
 	raw_call(SYS_munmap, message, sizeof(struct hook_classes) + n);
 	is_late = rc == -EIO || rc == -EAGAIN;
-	if (rc < 0) /* which is counted */
+	if (rc < 0) { /* which is counted */
+		if (!exchange_recorder_lives())
+			library_stop();
 		return false;
+	}
 	if (!x->reply.status && x->plans)
 		return true;
 	exchange_close(x);

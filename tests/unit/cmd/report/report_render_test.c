@@ -186,7 +186,8 @@ static void samples_have_lines(void)
 static void threads_and_modules(void)
 {
 	HAS("threads", AS_JSON,
-		"\"pid\": 7, \"tid\": 7, \"name\": null, \"samples\": 3, \"events\": null, "
+		"\"pid\": 7, \"tid\": 7, \"name\": null, \"role\": \"program\", "
+		"\"samples\": 3, \"events\": null, "
 		"\"base\": 3000000, \"switches\": null",
 		"\"tid\": 8, \"name\": \"worker\"");
 	HAS("modules", AS_JSON, "\"path\": \"/opt/bin/prog\", \"build_id\": \"ab01\"",
