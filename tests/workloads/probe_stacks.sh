@@ -35,6 +35,27 @@ own() {
 		else { n = 1; line = line (line == "" ? "" : " ") name } last = name } else last = "" }
 	END { flush() }' "$1"
 }
+# keys FILE PROGRAM: awk over the entries of a file: map, n (count), text (frames), last (the last frame's line)
+keys() {
+	awk 'function at(frame) { text = text frame "\n"; last = frame }
+	/^@/ { map = $0; sub(/\[.*/, "", map); text = last = ""; next }
+	/^    / { at($0); next }
+	/]: [0-9]+$/ { n = $NF; entry() }
+	'"$2" "$1"
+}
+# In each map: the sum of the counts, and whether one key has nine of ten.
+counted_keys() {
+	keys "$1" 'function entry() { sum[map] += n; if (n > most[map]) most[map] = n }
+	END { for (m in sum) print m, sum[m], (most[m] >= 0.9 * sum[m] ? "whole" : "in parts of up to " most[m]) }' |
+		sort | paste -sd, | sed 's/,/, /g'
+}
+largest_keys() {
+	keys "$1" 'function entry() { if (n > most[map]) { most[map] = n; stack[map] = text } }
+	END { print stack["@"] "\n" stack["@s"] }'
+}
+no_silent_key() {
+	keys "$1" 'function entry() { if (n < 30000 && last !~ /^ *\[.*\]$/) silent++ } END { exit silent > 0 }'
+}
 stacks='config = { show_debug_info = 0 } uprobe:./ways:marked { print(ustack); }'
 
 for m in $modes; do
@@ -79,9 +100,12 @@ for m in $modes; do
 
 	probe keys "config = { show_debug_info = 0 } uprobe:./ways$m:marked { @[ustack] = count(); @s[ustack(2), bits] = sum(1); }" \
 		-c "./ways$m spin"
-	equal "a stack is one key, however often it comes, $m bit" "1 1 2" \
-		"$(grep -c '^]: 300000' keys.txt) $(grep -c "^, $m\]: 300000" keys.txt) $(grep -c '^@' keys.txt)"
-	equal "it is the whole stack, $m bit" "marked lower upper spin main marked lower" "$(own keys.txt | tr '\n' ' ' | sed 's/ $//; s/  */ /g')"
+	# A machine that is busy may let some calls pass before the first copy is walked: their keys say why they are short.
+	equal "a stack is one key, however often it comes, and no call is lost, $m bit" "@ 300000 whole, @s 300000 whole" \
+		"$(counted_keys keys.txt)"
+	check "a key that is no whole stack says why, $m bit" no_silent_key keys.txt
+	equal "it is the whole stack, $m bit" "marked lower upper spin main marked lower" \
+		"$(largest_keys keys.txt >most.txt; own most.txt | tr '\n' ' ' | sed 's/ $//; s/  */ /g')"
 
 	probe exec "config = { show_debug_info = 0 } uprobe:./fixed$m:marked, uprobe:./other$m:marked { print(ustack); }" \
 		-c "./fixed$m exec ./other$m plain"

@@ -130,7 +130,7 @@ fi
 WEIR_NO_FILTER=1 "$WEIR" record -q -o n.weir -- ./threads >own.txt
 "$WEIR" report n.weir >n.txt
 share=$(covered n.weir)
-between "timers of tasks: the samples stand for a part of the time" "$share" 20 110
+between "timers of tasks: the samples stand for a part of the time" "$share" 12 110
 if [ "$share" -lt 85 ]; then
 	check "the summary says so" grep -qE '^  the samples stand for [0-9.]+ m?s of [0-9.]+ m?s of CPU time:$' n.txt
 	check "and why, and what would help" \
