@@ -222,11 +222,12 @@ install: all
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
-	rm -rf build build-san build-tsan build-fuzz
+	rm -rf build build-san build-tsan build-fuzz build-web
 
 include web/engine.mk
 
-web: web/node_modules/.package-lock.json $(WEB_DIST)/engine.wasm
-	cd web && node_modules/.bin/tsc --noEmit -p . && node build.mjs $(abspath $(WEB_DIST))
+web: web/node_modules/.package-lock.json $(WEB_ENGINE)
+	cd web && node_modules/.bin/tsc --noEmit -p . && node build.mjs dist
+	cp $(WEB_ENGINE) web/dist/
 
 -include $(shell find $(sort $(BUILD) $(PLAIN)) -name '*.d' 2>/dev/null)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The engine of the page: weir's own code for questions, for WebAssembly. Included by the Makefile; `make web`
-# makes web/dist anew, and `make check` compares.
+# makes web/dist anew, and `make check` compares. Nothing else writes into web/dist: a build takes what is there,
+# whatever is newer, because it needs neither clang nor npm.
 WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 	$(addprefix base/,arena buf crc32c err json map mem nearest_names path_name sort span word_list) \
 	$(addprefix trace/,chunk_load layout reader reader_images reader_runs reader_tables record_cursor) \
@@ -17,9 +18,9 @@ WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 WASM_FLAGS := --target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=gnu17 -Oz -D_GNU_SOURCE \
 	-DWEIR_VERSION='"$(VERSION)"' -DNDEBUG -Isrc/wasm/include -Isrc -ffunction-sections -fdata-sections \
 	-Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
-WEB_DIST ?= web/dist
+WEB_ENGINE ?= build-web/engine.wasm
 
-$(WEB_DIST)/engine.wasm: $(WASM_SRC) web/engine.mk $(wildcard src/wasm/include/*.h)
+$(WEB_ENGINE): $(WASM_SRC) web/engine.mk $(wildcard src/wasm/include/*.h)
 	@mkdir -p $(@D)
 	clang $(WASM_FLAGS) -o $@ $(WASM_SRC)
 

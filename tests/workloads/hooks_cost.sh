@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What hooks cost is not in the times of reports. Judges: the program's own clock without and with hooks,
-# and the samples of the same run.
+# and the samples of the same run. How near they are is for `make check-slow`, on a machine at rest: here
+# a cost that is of another method, twice taken out or not at all is found, and a busy neighbour is not.
 # weir-test: whole: compares times
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
@@ -26,7 +27,7 @@ run() {
 }
 
 cat >judge.py <<'PY'
-import json, sys
+import json, os, sys
 sentence, kind = sys.argv[1:3]
 def said(path):
     least = {}
@@ -46,8 +47,9 @@ most = max(true_cost, sum(hooked[p] - bare[p] for p in hooked))
 taken = run["hook_cost_taken"]
 verdict(run["hook_cost_in_times"] is False and run["hooks_without_cost"] == 0, "the cost is known")
 # A fifth, or what the report itself says that it may be wrong by, where the machine is restless.
-share = max(1 / 5, run["hook_cost_error"] / max(taken, 1))
-verdict(share < 1 / 2, f"the stated error is less than half of it (+- {run['hook_cost_error']} of {taken} ns)")
+slow = bool(os.environ.get("WEIR_SLOW"))
+share = max(1 / 5 if slow else 1 / 2, run["hook_cost_error"] / max(taken, 1))
+verdict(run["hook_cost_error"] * 2 < taken, f"the stated error is less than half of it (+- {run['hook_cost_error']} of {taken} ns)")
 verdict((1 - share) * true_cost <= taken <= (1 + share) * most,
         f"what is taken out is what the program itself has lost ({taken} and {true_cost} to {most} ns)")
 verdict(all(flat[n]["elapsed"] == raw[n]["elapsed"] and flat[n]["calls"] == raw[n]["calls"] for n in flat),
@@ -97,7 +99,7 @@ cp t.weir events.weir
 
 # The same run's samples: most are in the hooks, and they weigh what was taken out.
 python3 - <<'PY'
-import json
+import json, os
 run = json.load(open("summary.json"))["run"]
 flat, raw = (json.load(open(p))["rows"] for p in ("flat.json", "raw.json"))
 def verdict(ok, what):
@@ -109,9 +111,10 @@ else:
     weight, taken = sum(r["sampled_base"] + 0 for r in hooks) or 0, run["hook_cost_taken"]
     inside = sum(r["sampled_cum"] for r in hooks)
     chance = 2 * inside / run["hook_samples"] ** 0.5
-    verdict(abs(inside - taken) <= run["hook_cost_error"] + chance,
+    slow = bool(os.environ.get("WEIR_SLOW"))
+    verdict(abs(inside - taken) <= max(run["hook_cost_error"], 0 if slow else taken / 2) + chance,
             f"the stated error covers what they say ({inside} and {taken} ns, +- {run['hook_cost_error']})")
-    verdict(abs(inside - taken) <= taken / 4 + chance, f"as much time is in hooks as is taken out ({inside} and {taken} ns)")
+    verdict(abs(inside - taken) <= taken / (4 if slow else 2) + chance, f"as much time is in hooks as is taken out ({inside} and {taken} ns)")
     verdict(not any(r["name"] == "[hook]" for r in flat), "none of them is charged to anything")
     left = sum(r["samples"] for r in flat if r["name"] in ("tiny", "middle", "upper", "recurse"))
     verdict(left * 5 <= run["hook_samples"], f"hardly one is in a tiny function ({left}; in hooks {run['hook_samples']})")
