@@ -18,6 +18,9 @@ struct loop_labels {
 	struct loop_labels *outer;
 };
 
+/* How a stack is walked: by call-frame information, along frame pointers, and the kernel's. */
+enum stack_way { STACK_BY_RULES, STACK_BY_POINTERS, STACK_OF_KERNEL, N_STACK_WAYS };
+
 /* Of what runs. */
 enum task_number { TASK_THREAD, TASK_PROCESS };
 
@@ -34,6 +37,8 @@ struct lower {
 	ir_label failed[N_FAILURES];
 	ir_value error[N_ERROR_FACTS]; /* kept for error {}; 0 = nobody asks */
 	struct loop_labels *loop;
+	/* By their frames: those that were walked in front of a loop. */
+	ir_value stacks[N_STACK_WAYS][STREAM_STACK_FRAMES + 1];
 	struct point_types *point_types; /* for facts of the running kernel */
 	bool uses_site, reads_user, is_in_error, is_in_function;
 	uint32_t n_looping; /* clauses with loops at this point, this one too */
@@ -219,6 +224,9 @@ uint32_t lower_n_cpus(void);
 
 /* lower_stack_walk.c: the id of the program's stack, walked by call-frame information */
 ir_value lower_stack_walk(struct lower *l, uint32_t n_frames);
+
+/* builtin_stack.c: walks the stacks that are asked for in a loop, for stacks[] */
+void lower_stacks_of(struct lower *l, const struct stmt *loop);
 
 /* lower_self.c */
 ir_value lower_self_value(struct lower *l, const struct variable *v);

@@ -298,8 +298,9 @@ void point_types_usdt(struct point_types *p, struct types *types, struct check_c
 	clause->n_operands = (uint32_t)n;
 }
 
-static bool is_function_word(const struct expr *e)
+static bool is_function_word(void *ctx, const struct expr *e)
 {
+	(void)ctx;
 	return e->kind == EXPR_NAME && (!strcmp(e->name, "args") || !strcmp(e->name, "retval"));
 }
 
