@@ -147,6 +147,9 @@ ir_value lower_read_text(
 /* The same for n characters: behind them is no NUL. */
 void lower_read_full_text(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+/* And counts a text that goes on behind them. */
+void lower_read_text_to_limit(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
 /* Of at most `length` and n characters. */
 void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, ir_value length,
 	uint32_t n, ir_mem mem, uint32_t at);
