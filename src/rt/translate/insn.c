@@ -136,7 +136,7 @@ static uint16_t opcode_form(const struct reading *r)
 	case MAP_0F:
 		/* extrq and insertq with two immediates */
 		if (r->opcode == 0x78)
-			return MR | F_IMM16;
+			return MR | FORM_IMM16;
 		return insn_forms_0f[r->opcode];
 	case MAP_0F38:
 		return r->opcode == 0xf0 && r->prefix == 3 ? EB : EG; /* crc32 of a byte */
@@ -165,7 +165,7 @@ static uint16_t general(const struct reading *r, unsigned low_bits, unsigned rex
 	unsigned n = low_bits | (r->rex & rex_bit ? 8u : 0u);
 
 	/* ah, ch, dh, bh are parts of rax, rcx, rdx, rbx; but only one operand of movzx may be one. */
-	if (r->form & F_BYTE && !r->has_rex && n >= 4 && n < 8)
+	if (r->form & FORM_BYTE && !r->has_rex && n >= 4 && n < 8)
 		return BIT(n) | BIT(n - 4);
 	return BIT(n);
 }
@@ -209,11 +209,11 @@ static bool read_modrm(struct reading *r, struct insn *insn)
 	/* mov to and from control and debug registers has no memory, whatever mod says. */
 	if (r->map == MAP_0F && (r->opcode & 0xfc) == 0x20)
 		r->mod = 3;
-	if (r->form & F_REG)
+	if (r->form & FORM_REG)
 		insn->registers |= general(r, r->reg, 4);
 	if (r->mod != 3)
 		return read_memory(r, insn);
-	if (r->form & F_RM)
+	if (r->form & FORM_RM)
 		insn->registers |= general(r, r->rm, 1);
 	return true;
 }
@@ -221,13 +221,13 @@ static bool read_modrm(struct reading *r, struct insn *insn)
 static unsigned immediate_bytes(const struct reading *r)
 {
 	unsigned z = is_16_bits(r) ? 2 : 4;
-	unsigned n = (r->form & F_IMM8 ? 1u : 0u) + (r->form & F_IMM16 ? 2u : 0u);
+	unsigned n = (r->form & FORM_IMM8 ? 1u : 0u) + (r->form & FORM_IMM16 ? 2u : 0u);
 
 	if (r->map >= MAP_XOP8 && r->map <= MAP_XOPA)
 		z = 4;
-	if (r->form & F_IMMZ)
+	if (r->form & FORM_IMMZ)
 		n += z;
-	if (r->form & F_IMMV)
+	if (r->form & FORM_IMMV)
 		n += has_w(r) ? 8 : z;
 	if (r->map != MAP_ONE_BYTE)
 		return n;
@@ -245,9 +245,9 @@ static void add_implied_registers(const struct reading *r, struct insn *insn)
 	static const uint16_t implied[5] = {RAX, RCX, RDX, RSP, RSI | RDI};
 
 	for (unsigned i = 0; i < 5; i++)
-		if (r->form & F_RAX << i)
+		if (r->form & FORM_RAX << i)
 			insn->registers |= implied[i];
-	if (r->form & F_OPCODE)
+	if (r->form & FORM_OPCODE)
 		insn->registers |= general(r, r->opcode & 7, 1);
 	if (r->map >= MAP_VEX1 && r->map < N_MAPS)
 		insn->registers |= BIT(r->vvvv);
@@ -256,7 +256,7 @@ static void add_implied_registers(const struct reading *r, struct insn *insn)
 /* Whether it may have the prefix lock: operations that write memory. */
 static bool is_lockable(const struct reading *r)
 {
-	if (!(r->form & F_LOCK) || r->mod == 3)
+	if (!(r->form & FORM_LOCK) || r->mod == 3)
 		return false;
 	if (r->map == MAP_0F)
 		return r->opcode == 0xc7 ? r->reg == 1 : r->opcode != 0xba || r->reg != 4;
@@ -281,6 +281,8 @@ static bool is_lockable(const struct reading *r)
 /* Memory that a prefix may lay into a segment: what is not named by ModRM, too. */
 static bool has_segment(const struct reading *r, const struct insn *insn)
 {
+	if (r->map == MAP_0F && (r->opcode & 0xfe) == 0x1a && r->prefix >= 2)
+		return false; /* bndcl, bndcu, bndcn, bndmk: an address */
 	if (r->map == MAP_0F || r->map == MAP_VEX1)
 		return (r->has_memory && !insn->is_nop) || r->opcode == 0xf7;
 	if (r->map != MAP_ONE_BYTE)
@@ -300,7 +302,7 @@ static bool decode(struct reading *r, struct insn *insn, uint64_t address)
 		return false;
 	insn->opcode_at = r->at - 1;
 	r->form = opcode_form(r);
-	if (!r->form || (r->form & F_MODRM && !read_modrm(r, insn)))
+	if (!r->form || (r->form & FORM_MODRM && !read_modrm(r, insn)))
 		return false;
 	if (immediate_bytes(r) > (unsigned)(r->n - r->at))
 		return false;

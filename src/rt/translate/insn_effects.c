@@ -476,8 +476,29 @@ static bool is_vector_shift(const struct reading *r)
 	return r->reg == 2 || r->reg == 6 || (r->prefix == 1 && (r->reg & 3) == 3);
 }
 
+/* 0d and 18 .. 1f: nops, some of which have become something else */
+static bool is_nop(const struct reading *r)
+{
+	switch (r->opcode) {
+	case 0x0d: /* prefetches with memory */
+		return r->mod == 3;
+	case 0x18: /* below 4, too */
+		return r->mod == 3 || r->reg >= 4;
+	case 0x1a:
+	case 0x1b: /* MPX with memory or a prefix, but bndmk has memory only */
+		return r->mod == 3 && (!r->prefix || (r->prefix == 2 && r->opcode == 0x1b));
+	case 0x1c: /* cldemote */
+		return r->mod == 3 || r->reg || r->prefix;
+	case 0x1e: /* rdssp, a nop only while there is no shadow stack */
+		return !(r->prefix == 2 && r->mod == 3 && r->reg == 1);
+	}
+	return true;
+}
+
 static void describe_0f_low(const struct reading *r, struct insn *insn)
 {
+	if (r->opcode == 0x0d || (r->opcode & 0xf8) == 0x18)
+		insn->is_nop = is_nop(r);
 	switch (r->opcode) {
 	case 0x00:
 	case 0x01:
@@ -509,27 +530,6 @@ static void describe_0f_low(const struct reading *r, struct insn *insn)
 	case 0x34:
 	case 0x35: /* sysret, femms, sysenter, sysexit */
 		insn->kind = INSN_UNKNOWN;
-		return;
-	case 0x0d: /* prefetches with memory */
-		insn->is_nop = r->mod == 3;
-		return;
-	case 0x18: /* with memory, prefetches below 4 */
-		insn->is_nop = r->mod == 3 || r->reg >= 4;
-		return;
-	case 0x1c: /* cldemote */
-		insn->is_nop = r->mod == 3 || r->reg || r->prefix;
-		return;
-	case 0x1a:
-	case 0x1b: /* MPX with memory or a prefix, but bndmk has memory only */
-		insn->is_nop = r->mod == 3 && (!r->prefix || (r->prefix == 2 && r->opcode == 0x1b));
-		return;
-	case 0x19:
-	case 0x1d:
-	case 0x1f:
-		insn->is_nop = true;
-		return;
-	case 0x1e: /* rdssp is a nop only while there are no shadow stacks */
-		insn->is_nop = !(r->prefix == 2 && r->mod == 3 && r->reg == 1);
 		return;
 	case 0x2e:
 	case 0x2f: /* ucomis, comis */
@@ -602,8 +602,40 @@ static void describe_0f_high(const struct reading *r, struct insn *insn)
 	}
 }
 
+/* Those that are for memory only, and for registers only. */
+static bool is_operand_refused(const struct reading *r)
+{
+	switch (r->opcode) {
+	case 0x12:
+	case 0x16:
+		return r->mod == 3 && r->prefix == 1;
+	case 0x13:
+	case 0x17:
+	case 0x2b:
+	case 0xb2:
+	case 0xb4:
+	case 0xb5:
+	case 0xc3:
+	case 0xe7:
+	case 0xf0:
+		return r->mod == 3;
+	case 0xd6:
+		return r->mod != 3 && r->prefix > 1;
+	case 0x50:
+	case 0x78:
+	case 0x79:
+	case 0xc5:
+	case 0xd7:
+	case 0xf7:
+		return r->mod != 3;
+	}
+	return false;
+}
+
 static void describe_0f(const struct reading *r, struct insn *insn, uint64_t address)
 {
+	if (is_operand_refused(r))
+		insn->kind = INSN_UNKNOWN;
 	switch (r->opcode >> 4) {
 	case 0x4:
 	case 0x9: /* cmovcc, setcc */

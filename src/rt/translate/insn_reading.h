@@ -38,22 +38,22 @@ enum insn_map {
 
 /* What an opcode of one byte, or one behind 0F, has. */
 enum insn_form {
-	F_KNOWN = 1 << 0,
-	F_MODRM = 1 << 1,
-	F_REG = 1 << 2,	     /* ModRM.reg is a general register */
-	F_RM = 1 << 3,	     /* ModRM.rm is one, or memory */
-	F_BYTE = 1 << 4,     /* these are 8 bits wide: 4..7 are ah, ch, dh, bh without REX */
-	F_OPCODE = 1 << 5,   /* the low three bits are a general register */
-	F_IMM8 = 1 << 6,
-	F_IMM16 = 1 << 7,
-	F_IMMZ = 1 << 8,     /* 4 bytes, 2 with 66 */
-	F_IMMV = 1 << 9,     /* the same, 8 with REX.W */
-	F_RAX = 1 << 10,     /* uses it without naming it; so the others */
-	F_RCX = 1 << 11,
-	F_RDX = 1 << 12,
-	F_RSP = 1 << 13,
-	F_STRING = 1 << 14,  /* rsi, rdi */
-	F_LOCK = 1 << 15,    /* may have the prefix, with memory */
+	FORM_KNOWN = 1 << 0,
+	FORM_MODRM = 1 << 1,
+	FORM_REG = 1 << 2,	     /* ModRM.reg is a general register */
+	FORM_RM = 1 << 3,	     /* ModRM.rm is one, or memory */
+	FORM_BYTE = 1 << 4,     /* these are 8 bits wide: 4..7 are ah, ch, dh, bh without REX */
+	FORM_OPCODE = 1 << 5,   /* the low three bits are a general register */
+	FORM_IMM8 = 1 << 6,
+	FORM_IMM16 = 1 << 7,
+	FORM_IMMZ = 1 << 8,     /* 4 bytes, 2 with 66 */
+	FORM_IMMV = 1 << 9,     /* the same, 8 with REX.W */
+	FORM_RAX = 1 << 10,     /* uses it without naming it; so the others */
+	FORM_RCX = 1 << 11,
+	FORM_RDX = 1 << 12,
+	FORM_RSP = 1 << 13,
+	FORM_STRING = 1 << 14,  /* rsi, rdi */
+	FORM_LOCK = 1 << 15,    /* may have the prefix, with memory */
 };
 
 /* One that is being read. */
@@ -69,7 +69,7 @@ struct reading {
 	uint8_t vvvv;	 /* the register of VEX, EVEX, XOP */
 	uint8_t mod, reg, rm; /* of ModRM, 3 bits at most; `mod` is 3 without one */
 	bool has_66, has_67, has_lock, has_rex;
-	bool has_memory; /* by ModRM, the opcode (a0 .. a3), or rsi of a string instruction */
+	bool has_memory; /* that ModRM names */
 	uint16_t form;	 /* enum insn_form; 0: not known */
 };
 
