@@ -280,6 +280,8 @@ static void not_counted(struct translate_session *s, struct traced_program *p, c
 	char exe[4096], text[512];
 
 	proc_exe(p->pid, exe, sizeof(exe));
+	if (!exe[0])
+		proc_name(p->pid, p->pid, exe, sizeof(exe));
 	snprintf(text, sizeof(text), "'%s' (process %d) is not counted: %s", exe, p->pid, why);
 	program_tell(s, p, true, 1, text);
 	translate_note(s, "%s", text);
