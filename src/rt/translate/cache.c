@@ -5,7 +5,7 @@
  * signals reads them without the lock. A block that is stale keeps its row and its code; its first bytes become
  * a jump to the translator, so that whatever leads to it (links, tables, return addresses) need not be found.
  */
-#include "emit.h"
+#include "block_emit.h"
 
 #define N_ARENAS    32
 #define ARENA_BYTES (64u << 20)
@@ -299,8 +299,6 @@ uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
 		t->cannot = TRANSLATE_WHY_INSTRUCTION;
 		return NO_BLOCK;
 	}
-	for (uint32_t i = 0; i < plan.n_blocks; i++)
-		region_watch(plan.block[i].pc, plan.block[i].next);
 	return add_group(a, &plan, &e);
 }
 

@@ -11,6 +11,7 @@
 #define TRANSLATE_MAGIC	  0x52545257
 #define TRANSLATE_VERSION 1
 #define HEADER_BYTES	  88
+#define FLAG_AC		 0x40000 /* what is not aligned is a fault; JVMs try it */
 #define REG(n)		 %gs:T_REGS + 8 * (n)
 
 	.macro function name
@@ -43,7 +44,11 @@ function translate_enter
 	mov %gs:T_STACK, %rsp
 	pushfq
 	popq %gs:T_FLAGS
-	mov %rax, REG(0)
+	testl $FLAG_AC, %gs:T_FLAGS
+	jz 1f
+	pushq $0x202
+	popfq
+1:	mov %rax, REG(0)
 	mov %rcx, REG(1)
 	mov %rdx, REG(2)
 	mov %rbx, REG(3)

@@ -4,7 +4,7 @@
 #define WEIR_RT_TRANSLATE_KERNEL_FRAME_H
 
 #include "../base/text.h"
-#include "threads.h"
+#include "thread_area.h"
 
 struct kernel_registers {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;

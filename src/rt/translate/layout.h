@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Offsets in a thread's area that translated code and entry.S use, relative to gs. threads.h has the structure
+/* Offsets in a thread's area that translated code and entry.S use, relative to gs. thread_area.h has the structure
  * and checks them. */
 #ifndef WEIR_RT_TRANSLATE_LAYOUT_H
 #define WEIR_RT_TRANSLATE_LAYOUT_H

@@ -12,11 +12,14 @@
 #define N_REGIONS     4096
 #define FUNCTION_ROOM (256ull << 20)
 #define N_WATCHED     (1u << 16)
+#define WATCH_CLOSED  1u /* has no write permission now, by us */
+#define WATCH_OPENED  2u /* has it again, by us */
+#define WATCH_BITS    3ull
 
 static struct region regions[N_REGIONS];
 static uint32_t n_regions, last;
 static uint8_t *function_memory, *function_at;
-static uint64_t watched[N_WATCHED]; /* pages, by hash; 0 = none */
+static uint64_t watched[N_WATCHED]; /* pages with WATCH_*, by hash; 0 = none */
 static uint32_t n_watched;
 
 uint64_t gap_near(uint64_t start, uint64_t end, uint64_t bytes, uint64_t reach)
@@ -106,21 +109,6 @@ enum variant region_variant(uint64_t from, uint64_t to)
 	return region_function(from) == f ? VARIANT_PLAIN : VARIANT_ENTER;
 }
 
-void regions_changed(uint64_t start, uint64_t end)
-{
-	cache_lock();
-	for (uint32_t i = 0; i < n_regions;) {
-		if (regions[i].start >= end || regions[i].end <= start) {
-			i++;
-			continue;
-		}
-		if (regions[i].has_code)
-			cache_forget(start, end);
-		regions[i] = regions[--n_regions];
-	}
-	cache_unlock();
-}
-
 /* ---- code that may change ---- */
 
 static uint64_t *row_of(uint64_t page)
@@ -128,7 +116,7 @@ static uint64_t *row_of(uint64_t page)
 	for (uint32_t i = (uint32_t)(page >> 12) * 0x9e3779b1u >> 16;; i++) {
 		uint64_t *row = &watched[i & (N_WATCHED - 1)];
 
-		if (!*row || (*row & ~1ull) == page)
+		if (!*row || (*row & ~WATCH_BITS) == page)
 			return row;
 	}
 }
@@ -145,24 +133,24 @@ void region_watch(uint64_t start, uint64_t end)
 			regions[i].has_code = true;
 	if (!(r->flags & TRANSLATE_REGION_WRITABLE) || is_confined)
 		return;
+	end = end < r->end ? end : r->end;
 	for (uint64_t page = PAGE_DOWN(start); page < end; page += PAGE_BYTES) {
 		uint64_t *row = row_of(page);
 
-		if (n_watched > N_WATCHED / 2 || *row == (page | 1))
+		if (n_watched > N_WATCHED / 2 || *row == (page | WATCH_CLOSED))
 			continue;
 		n_watched += !*row;
+		*row = page;
 		if (raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC) == 0)
-			*row = page | 1; /* bit 0: protected now */
-		else
-			*row = page;
+			*row |= WATCH_CLOSED;
 	}
 }
 
 static void open_page(uint64_t *row)
 {
-	uint64_t page = *row & ~1ull;
+	uint64_t page = *row & ~WATCH_BITS;
 
-	*row = page;
+	*row = page | WATCH_OPENED;
 	raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC);
 	cache_forget(page, page + PAGE_BYTES);
 }
@@ -174,8 +162,8 @@ bool region_written(uint64_t address)
 
 	cache_lock();
 	row = row_of(page);
-	was = *row == (page | 1);
-	if (was)
+	was = *row & WATCH_BITS; /* opened: by another thread, that was quicker */
+	if (*row & WATCH_CLOSED)
 		open_page(row);
 	cache_unlock();
 	return was;
@@ -187,10 +175,34 @@ bool regions_unwatch(void)
 
 	cache_lock();
 	for (uint32_t i = 0; n_watched && i < N_WATCHED; i++)
-		if (watched[i] & 1) {
+		if (watched[i] & WATCH_CLOSED) {
 			open_page(&watched[i]);
 			was = true;
 		}
 	cache_unlock();
 	return was;
+}
+
+/* The program has said what these pages are. */
+static void forget_watched(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; n_watched && i < N_WATCHED; i++)
+		if (watched[i] & WATCH_BITS && watched[i] >= start && watched[i] < end)
+			watched[i] &= ~WATCH_BITS;
+}
+
+void regions_changed(uint64_t start, uint64_t end)
+{
+	cache_lock();
+	forget_watched(start, end);
+	for (uint32_t i = 0; i < n_regions;) {
+		if (regions[i].start >= end || regions[i].end <= start) {
+			i++;
+			continue;
+		}
+		if (regions[i].has_code)
+			cache_forget(start, end);
+		regions[i] = regions[--n_regions];
+	}
+	cache_unlock();
 }

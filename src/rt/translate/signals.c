@@ -11,7 +11,7 @@
  *    the block was not executed is told.
  * 4. kernel_stack is where all of this runs, so nothing of the program's stack is touched before.
  */
-#include "emit.h"
+#include "block_emit.h"
 #include "kernel_frame.h"
 
 #define SA_ONSTACK_   0x08000000u
@@ -384,7 +384,7 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 		       (t->waiting_mask & SIGNAL_BIT(number));
 	c->mask = ~SIGNALS_KEPT;
 	c->r.rip = (uint64_t)translate_redispatch;
-	c->r.flags &= ~0x500ull;
+	c->r.flags &= ~0x40500ull;
 }
 
 /* True: it was the translator's own. */

@@ -2,9 +2,10 @@
 /*
  * The translator: a code cache inside the program. Its design is in docs/design/translate.md.
  *
- *	layout.h, threads.h	a thread's area, to which gs points
+ *	layout.h, thread_area.h a thread's area, to which gs points
  *	insn.h			what an instruction is
- *	emit.h, emit*.c		machine code of a group of blocks
+ *	block_plan.c		what is in a group of blocks
+ *	block_emit.c		its machine code
  *	cache.c			where groups are: numbers, memory, look-up, links, what is stale
  *	regions.c		what is executable, and which functions are there
  *	dispatch.c		from one block to the next where no link leads
@@ -27,7 +28,7 @@
 #include "../base/inside.h"
 #include "insn.h"
 #include "layout.h"
-#include "threads.h"
+#include "thread_area.h"
 #include "translate_abi.h"
 
 #pragma GCC visibility push(hidden)
@@ -160,7 +161,7 @@ const struct translate_function *region_function(uint64_t pc);
 /* Of what a jump at `from` leads to: one that stays in its function begins none. */
 enum variant region_variant(uint64_t from, uint64_t to);
 void regions_changed(uint64_t start, uint64_t end);
-/* A block of [start, end) was translated: writes there must be seen. */
+/* Code of [start, end) is about to be translated: writes there must be seen. */
 void region_watch(uint64_t start, uint64_t end);
 /* A write to a watched page: it may be written now. False: it is none. */
 bool region_written(uint64_t address);

@@ -4,7 +4,7 @@
  * jump leads to, as long as that is not translated yet. And where in a block its counters are added to: where
  * the flags are dead, which is found by looking ahead, over the ends of blocks whose way out is known.
  */
-#include "emit.h"
+#include "block_emit.h"
 
 #define CODE_ROOM    (1ull << 30) /* of captured code */
 #define LOOK_AHEAD   12
@@ -190,8 +190,10 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 	plan->n_blocks = plan->n_insns = 0;
 	while (plan->n_blocks < GROUP_BLOCKS) {
 		struct planned *b = &plan->block[plan->n_blocks];
-		uint32_t n = fetch(code, pc, sizeof(code));
+		uint32_t n;
 
+		region_watch(pc, pc + sizeof(code)); /* first: what is written from here on is seen */
+		n = fetch(code, pc, sizeof(code));
 		b->pc = pc;
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;

@@ -14,7 +14,7 @@
  *				loads, lea and jrcxz, which leave the flags alone
  *	stubs	mov number, exit; jmp translator: what links lead to before they are made
  */
-#include "emit.h"
+#include "block_emit.h"
 
 #define LINE 64u
 
