@@ -78,9 +78,18 @@ static void go_native(struct thread *t)
 	t->go = t->a.pc;
 }
 
+bool is_leaving;
+
 void translate_leave(struct thread *t, enum translate_why why)
 {
 	__atomic_fetch_add(&header.n_left_alone, 1, __ATOMIC_RELAXED);
+	if (!is_leaving) {
+		is_leaving = true;
+		regions_unwatch();
+		cache_lock();
+		cache_forget_all();
+		cache_unlock();
+	}
 	signals_restore();
 	if (t->has_new_mask) {
 		uint64_t mask = t->new_mask;
@@ -187,6 +196,7 @@ static struct step began(struct thread *t)
 void translate_dispatch(struct thread *t)
 {
 	struct step s = began(t);
+	bool is_asked = false;
 
 	if (s.exit && s.exit->kind == EXIT_KIND_LEAVE) {
 		translate_leave(t, s.exit->why);
@@ -200,6 +210,12 @@ void translate_dispatch(struct thread *t)
 		}
 	}
 	do {
+		if (t->pending == PENDING_LEAVE) {
+			t->pending = 0;
+			t->new_mask = t->waiting_mask | t->kept_mask;
+			t->has_new_mask = true;
+			is_asked = true;
+		}
 		while (t->pending) {
 			bool is_given = signals_deliver(t);
 
@@ -208,6 +224,10 @@ void translate_dispatch(struct thread *t)
 				go_native(t);
 				return;
 			}
+		}
+		if (is_asked || is_leaving) {
+			translate_leave(t, TRANSLATE_WHY_ASKED);
+			return;
 		}
 		while (call_vsyscall(t))
 			s = (struct step){0};

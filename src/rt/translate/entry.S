@@ -257,6 +257,7 @@ weir_translate_header:
 	.long TRANSLATE_MAGIC, TRANSLATE_VERSION
 	.quad translate_begin - .
 	.quad translate_service_at - .
-	.skip HEADER_BYTES - 24
+	.quad translate_safe_end - .
+	.skip HEADER_BYTES - 32
 
 	.section .note.GNU-stack, "", @progbits

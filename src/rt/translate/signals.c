@@ -30,7 +30,7 @@
 #define SIGILL_	 4
 #define SIGSEGV_ 11
 #define SIGTRAP_ 5
-#define SYSCALL_BYTES 2
+#define SI_QUEUE_ (-1)
 #define ARCH_GET_GS_ 0x1004
 
 struct kernel_action actions[N_SIGNALS + 1];
@@ -298,7 +298,7 @@ static void note(struct thread *t, int number, const void *info, const struct ke
 /* A second one, by a fault while the first waits: the first comes again when it may. */
 static void send_again(struct thread *t)
 {
-	if (t->pending)
+	if (t->pending && t->pending <= N_SIGNALS)
 		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), t->pending, t->info);
 	t->pending = 0;
 }
@@ -341,7 +341,14 @@ static void comes(struct thread *t, int number, const void *info, struct kernel_
 {
 	uint64_t pc = c->r.rip;
 
-	if (is_kept((uint64_t)number)) {
+	if (number == SIGTRAP_ && ((const int *)info)[2] == SI_QUEUE_ &&
+		((const uint64_t *)info)[3] == (uint64_t)&header) {
+		if (t->pending) {
+			is_leaving = true;
+			return;
+		}
+		number = PENDING_LEAVE;
+	} else if (is_kept((uint64_t)number)) {
 		if (t->kept_mask & SIGNAL_BIT(number)) {
 			t->held |= SIGNAL_BIT(number);
 			return;

@@ -175,7 +175,9 @@ void translate_child(struct thread *t);
 /* Sets t->go. */
 void translate_dispatch(struct thread *t);
 void translate_after_sigreturn(struct thread *t);
-/* t->pc is where the program goes on; it goes on there natively, and is dead to us. */
+/* t->pc is where the program goes on; it goes on there natively, and is dead to us. So does each other thread of the
+ * process, from the end of the block that it is in. */
+extern bool is_leaving;
 void translate_leave(struct thread *t, enum translate_why why);
 
 /* ---- calls.c, tasks.c ---- */
@@ -190,6 +192,8 @@ enum task_done task_call(struct thread *t, int64_t *result);
 /* ---- signals.c, frames.c ---- */
 
 #define N_SIGNALS 64
+/* In t->pending: the recorder wants the process to go on without us. */
+#define PENDING_LEAVE 65
 #define SIGNAL_BIT(n) (1ull << ((n) - 1))
 /* Never blocked, and always handled by us: the translator itself raises them. */
 #define SIGNALS_KEPT (SIGNAL_BIT(11) | SIGNAL_BIT(5))

@@ -12,7 +12,11 @@
  * 2. A thread's events go into a buffer that ends in front of a page that cannot be written. The SIGSEGV
  *    that its first write there raises (address and rcx are thread.events_end) is the recorder's: it reads the events, sets rcx back to thread.events and goes on. Without a recorder
  *    the translator does that, and the events are lost (thread.n_lost_buffers).
- * 3. Before execve, and at the end of a thread (PTRACE_EVENT_EXIT), the recorder reads the rest.
+ * 3. The recorder may send a thread SIGTRAP by rt_tgsigqueueinfo(2) with si_code SI_QUEUE and the header's address as its
+ *    value: then all threads of the process ask to leave (TRANSLATE_LEAVE), each at the end of the block that it is
+ *    in. One that waits in a system call of the program stands at header.waits (behind the instruction): its area has
+ *    the registers that it goes on with natively, and `pc` behind the call.
+ * 4. Before execve, and at the end of a thread (PTRACE_EVENT_EXIT), the recorder reads the rest.
  */
 #ifndef WEIR_RT_TRANSLATE_TRANSLATE_ABI_H
 #define WEIR_RT_TRANSLATE_TRANSLATE_ABI_H
@@ -43,6 +47,7 @@ enum translate_why {
 	TRANSLATE_WHY_TRACED,	       /* it wants to be traced by another process (PTRACE_TRACEME) */
 	TRANSLATE_WHY_MEMORY,	       /* no memory for translated code */
 	TRANSLATE_WHY_FAULT,	       /* it dies: the instruction at pc is to fault natively */
+	TRANSLATE_WHY_ASKED,	       /* the recorder has asked for it */
 	TRANSLATE_WHY_BLOCKS,	       /* more blocks than there are numbers */
 };
 
@@ -141,7 +146,7 @@ struct translate_header {
 	uint64_t start;	       /* where a thread begins in the translator: rsp is any stack of ours, rdi is struct
 				  translate_boot * */
 	uint64_t service;      /* the int3 */
-	uint64_t unused;
+	uint64_t waits;	       /* a distance, too */
 	uint64_t cache_low, cache_high; /* all translated code is between these; not all of that is ours */
 	uint64_t blocks;       /* address of struct translate_block[] */
 	uint32_t n_blocks;
