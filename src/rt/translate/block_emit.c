@@ -159,8 +159,51 @@ static void event(struct out *o, enum translate_event_kind kind)
 	gs_store(o, RCX, T_EVENTS_AT);
 }
 
+/* A word goes into the buffer that rcx points to: the store may fault, as that of an event does. */
+static void word_done(struct out *o)
+{
+	PUT(o, 0x48, 0x8d, 0x49, 4); /* lea 4(%rcx), %rcx */
+	gs_store(o, RCX, T_EVENTS_AT);
+}
+
+static void word(struct out *o, uint32_t value)
+{
+	PUT(o, 0xc7, 0x01); /* movl value, (%rcx) */
+	put32(o, value);
+	word_done(o);
+}
+
+static void tell_block(struct out *o)
+{
+	gs_store(o, RCX, T_SLOT_RCX);
+	gs_load(o, RCX, T_EVENTS_AT);
+	word(o, o->b->number);
+	gs_load(o, RCX, T_SLOT_RCX);
+}
+
+/* What rcx is, around a string instruction that it repeats. */
+static void tell_repeat(struct out *o, uint32_t which)
+{
+	gs_store(o, RCX, T_SLOT_RCX);
+	gs_store(o, RAX, T_SLOT_RAX);
+	gs_load(o, RCX, T_EVENTS_AT);
+	word(o, which);
+	gs_load(o, RAX, T_SLOT_RCX);
+	PUT(o, 0x89, 0x01); /* mov %eax, (%rcx) */
+	word_done(o);
+	gs_load(o, RAX, T_SLOT_RCX + 4); /* the high half; what is above it is the next slot's */
+	PUT(o, 0x89, 0x01);
+	word_done(o);
+	gs_load(o, RAX, T_SLOT_RAX);
+	gs_load(o, RCX, T_SLOT_RCX);
+}
+
 static void entry_event(struct out *o)
 {
+	if (header.options & TRANSLATE_OPTION_STEPS) {
+		tell_block(o);
+		return;
+	}
 	if (o->b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS))
 		return;
 	event(o, o->b->variant == VARIANT_ENTER ? TRANSLATE_EVENT_ENTER : TRANSLATE_EVENT_LAND);
@@ -219,9 +262,15 @@ static void copy(struct out *o, const struct insn *insn, const uint8_t *p, uint6
 {
 	uint64_t next = pc + insn->length;
 
+	bool is_told = insn->is_string_repeated && (header.options & TRANSLATE_OPTION_STEPS);
+
+	if (is_told)
+		tell_repeat(o, TRANSLATE_WORD_REPEAT);
 	if (!insn->disp_at) {
 		point(o, i, 0, 0);
 		put(o, p, insn->length);
+		if (is_told)
+			tell_repeat(o, TRANSLATE_WORD_REPEATED);
 	} else if (!reaches(here(o), operand(insn, p, next))) {
 		copy_far(o, insn, p, operand(insn, p, next), i);
 	} else {
@@ -455,7 +504,8 @@ static void emit_block(struct out *o)
 
 	pad_into_line(o, 0, 8);
 	o->e->heads[o->block] = here(o);
-	if (b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS)) {
+	if (!(header.options & TRANSLATE_OPTION_STEPS) &&
+		(b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS))) {
 		if (!has_count || b->count_at || !b->n_insns)
 			PUT(o, 0x0f, 0x1f, 0x44, 0, 0); /* nop */
 	} else {

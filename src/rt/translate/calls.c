@@ -134,12 +134,29 @@ static bool make_one(struct thread *t)
 	}
 }
 
+static void tell(struct thread *t, uint64_t number, bool ends)
+{
+	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)t->result,
+		(uint32_t)((uint64_t)t->result >> 32), ends};
+
+	words_put(t, TRANSLATE_WORD_CALL, words, 5);
+}
+
+static bool changes_maps(uint64_t number)
+{
+	return number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap ||
+	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk;
+}
+
 bool calls_make(struct thread *t)
 {
+	uint64_t number = t->a.regs[RAX];
 	int64_t result = 0;
 
 	if (t->pending)
 		return false;
+	if (number == SYS_exit || number == SYS_exit_group)
+		tell(t, number, true);
 	switch (task_call(t, &result)) {
 	case TASK_INTERRUPTED:
 		return false;
@@ -151,6 +168,9 @@ bool calls_make(struct thread *t)
 			return false;
 		break;
 	}
+	tell(t, number, false);
+	if ((header.options & TRANSLATE_OPTION_STEPS) && changes_maps(number))
+		translate_service(TRANSLATE_MAPS, t, 0);
 	t->a.regs[RAX] = (uint64_t)t->result;
 	t->a.regs[RCX] = t->a.pc;
 	t->a.regs[R11] = t->a.flags;

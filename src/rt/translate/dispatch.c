@@ -19,6 +19,24 @@ void event_put(struct thread *t, enum translate_event_kind kind, uint32_t block,
 		translate_store_event(t, &e);
 }
 
+void words_put(struct thread *t, uint32_t kind, const uint32_t *words, unsigned n)
+{
+	if (!(header.options & TRANSLATE_OPTION_STEPS))
+		return;
+	translate_store_word(t, kind);
+	for (unsigned i = 0; i < n; i++)
+		translate_store_word(t, words[i]);
+}
+
+/* So many instructions at the end of a block were not executed. */
+void block_left(struct thread *t, uint32_t block, int32_t rest)
+{
+	const uint32_t word = (uint32_t)rest;
+
+	event_put(t, TRANSLATE_EVENT_FAULT, block, (uint64_t)(int64_t)rest);
+	words_put(t, TRANSLATE_WORD_FAULT, &word, 1);
+}
+
 void translate_set_gs(uint64_t base)
 {
 	raw_call(SYS_arch_prctl, ARCH_SET_GS_, base);
@@ -203,11 +221,11 @@ void translate_dispatch(struct thread *t)
 		return;
 	}
 	if (s.exit && s.exit->kind == EXIT_KIND_SYSCALL) {
-		s.exit = NULL;
 		if (!calls_make(t)) { /* a signal comes first, and the call then */
 			t->a.pc -= 2;
-			s = (struct step){0};
+			block_left(t, s.exit->block, 1);
 		}
+		s = (struct step){0};
 	}
 	do {
 		if (t->pending == PENDING_LEAVE) {

@@ -201,6 +201,14 @@ function translate_store_event
 	mov %rcx, T_EVENTS_AT(%rdi)
 	ret
 
+	/* (t, word): the same. */
+function translate_store_word
+	mov T_EVENTS_AT(%rdi), %rcx
+	mov %esi, (%rcx)
+	lea 4(%rcx), %rcx
+	mov %rcx, T_EVENTS_AT(%rdi)
+	ret
+
 	/* The handler of all signals, on the thread's signal stack. */
 function translate_master
 	cld

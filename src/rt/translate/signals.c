@@ -491,6 +491,14 @@ static void end_by(struct thread *t, int number)
 	set_mask(unblocked);
 }
 
+static void tell_signal(struct thread *t, int number)
+{
+	const uint32_t *info = (const uint32_t *)t->info;
+	const uint32_t words[4] = {(uint32_t)number, info[2], info[4], info[5]};
+
+	words_put(t, TRANSLATE_WORD_SIGNAL, words, 4);
+}
+
 bool signals_deliver(struct thread *t)
 {
 	int number = (int)t->pending;
@@ -498,7 +506,7 @@ bool signals_deliver(struct thread *t)
 
 	t->copy_of = NULL;
 	if (t->is_sync && t->fault_block != NO_BLOCK && t->fault_rest)
-		event_put(t, TRANSLATE_EVENT_FAULT, t->fault_block, (uint64_t)(int64_t)t->fault_rest);
+		block_left(t, t->fault_block, t->fault_rest);
 	if ((t->is_sync && t->is_ending) || !is_handled(&a)) {
 		t->pending = 0;
 		if (!t->is_sync && a.handler == HANDLER_IGNORE) {
@@ -514,6 +522,7 @@ bool signals_deliver(struct thread *t)
 	t->is_sync = false;
 	t->is_ending = false;
 	event_put(t, TRANSLATE_EVENT_SIGNAL, NO_BLOCK, t->a.regs[RSP]);
+	tell_signal(t, number);
 	if (!frame_push(t, &a)) {
 		t->pending = 0;
 		t->waiting_mask &= ~SIGNAL_BIT(SIGSEGV_);

@@ -79,6 +79,7 @@ void translate_sigreturn(void *sp) __attribute__((noreturn));
 void translate_xsave(void *area, uint64_t features);
 void translate_xrstor(const void *area, uint64_t features);
 void translate_store_event(struct thread *t, const struct translate_event *e);
+void translate_store_word(struct thread *t, uint32_t word);
 uint64_t translate_get_gs(void);
 void translate_set_gs(uint64_t base);
 
@@ -221,6 +222,9 @@ bool frame_pop(struct thread *t);
 
 /* ---- events ---- */
 
+void block_left(struct thread *t, uint32_t block, int32_t rest);
+/* With TRANSLATE_OPTION_STEPS: a word of this kind and those behind it. */
+void words_put(struct thread *t, uint32_t kind, const uint32_t *words, unsigned n);
 void event_put(struct thread *t, enum translate_event_kind kind, uint32_t block, uint64_t sp);
 
 #pragma GCC visibility pop

@@ -38,6 +38,7 @@ enum translate_service {
 	TRANSLATE_LEAVE = 3,   /* this thread cannot go on translated. rdi: thread, whose `regs` and `pc` are the
 				  program's; rsi: enum translate_why. The recorder lets it run on natively */
 	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
+	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
 	TRANSLATE_REPORT = 5,  /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
 };
 
@@ -113,6 +114,17 @@ enum translate_event_kind {
 	TRANSLATE_EVENT_CALLED, /* block is that of a `fork` child: everything open is its parent's */
 };
 #define TRANSLATE_NO_BLOCK UINT32_MAX
+
+/*
+ * With TRANSLATE_OPTION_STEPS the buffer has 32-bit words in place of events: the number of each block that is
+ * begun, and these, each with so many words behind it. Numbers of 64 bits are two words, the low one first.
+ */
+#define TRANSLATE_WORD_FIRST  0xff000000u
+#define TRANSLATE_WORD_REPEAT 0xff000001u /* 2: rcx in front of a repeated string instruction of the block */
+#define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it */
+#define TRANSLATE_WORD_FAULT  0xff000003u /* 1: so many instructions of the block were not executed */
+#define TRANSLATE_WORD_CALL   0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
+#define TRANSLATE_WORD_SIGNAL 0xff000005u /* 4: signal, si_code, address: a handler is about to run */
 
 #define TRANSLATE_EVENT_BYTES 32u
 
