@@ -15,9 +15,8 @@
 #include "base/mem.h"
 #include "process/module_history.h"
 #include "run/run.h"
-#include "translate/counts.h"
+#include "translate/count_trace.h"
 #include "translate/inject_translator.h"
-#include "translate/region_functions.h"
 #include "translate/translate_session.h"
 
 #ifndef PTRACE_EVENT_STOP
@@ -70,11 +69,13 @@ struct translate_session {
 	struct images *images;
 	struct processes *processes;
 	struct module_history *modules;
-	struct function_tables *functions; /* of all images */
+	struct count_trace *figures;
 	struct translator_image image;
 	uint64_t flushed_ns;
 	bool is_over; /* threads that stop are let go */
 	pid_t command;
+	bool is_launching; /* it has not made its exec */
+	struct err launch_failed;
 	uint64_t n_numbers;
 	VEC(struct traced_program *) programs;
 	VEC(struct traced_thread *) threads;
@@ -85,9 +86,6 @@ struct translate_session {
 
 void translate_note(struct translate_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Something that makes the figures of the program incomplete (`is_loss`), or else worth a note in the trace. */
-void program_tell(struct translate_session *s, struct traced_program *p, bool is_loss, uint64_t n,
-	const char *sentence);
 /* What was counted in the program goes to the trace. */
 void translate_write_counts(struct translate_session *s, struct traced_program *p);
 

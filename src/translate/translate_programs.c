@@ -211,8 +211,8 @@ void traced_gone(struct translate_session *s, struct traced_thread *t, bool has_
 	if (!t->is_ending) {
 		p->n_living--;
 		if (t->is_translated && !p->is_inherited)
-			program_tell(
-				s, p, true, 1, "threads that were gone before they could be asked");
+			counts_tell(p->counts, true, 1,
+				"threads that were gone before they could be asked");
 	}
 	remove_thread(s, t);
 	if (!has_threads(s, p))
@@ -283,7 +283,7 @@ static void not_counted(struct translate_session *s, struct traced_program *p, c
 	if (!exe[0])
 		proc_name(p->pid, p->pid, exe, sizeof(exe));
 	snprintf(text, sizeof(text), "'%s' (process %d) is not counted: %s", exe, p->pid, why);
-	program_tell(s, p, true, 1, text);
+	counts_tell(p->counts, true, 1, text);
 	translate_note(s, "%s", text);
 }
 

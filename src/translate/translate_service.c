@@ -94,7 +94,8 @@ static int64_t serve_region(struct translate_session *s, struct traced_program *
 		take_mapping(s, p, &search.found, &region);
 		mapping = addrspace_find(p->process->space, (struct vaddr){region.address});
 		if (mapping)
-			region_functions_find(&functions, s->functions, mapping);
+			region_functions_find(
+				&functions, count_trace_functions(s->figures), mapping);
 		answer = give_functions(p, &region, &functions);
 	}
 	region_functions_release(&functions);
@@ -159,7 +160,7 @@ static bool serve_leave(
 		if (why == TRANSLATE_WHY_INSTRUCTION)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
 				area.pc);
-		program_tell(s, t->program, true, 1, text);
+		counts_tell(t->program->counts, true, 1, text);
 		translate_note(s, "%s", text);
 	}
 	return true;
@@ -173,7 +174,7 @@ static void serve_report(struct translate_session *s, const struct traced_thread
 	while (n < sizeof(text) - 1 && program_read(t->program, at + n, text + n, 1) && text[n])
 		n++;
 	text[n] = 0;
-	program_tell(s, t->program, false, 1, text);
+	counts_tell(t->program->counts, false, 1, text);
 	translate_note(s, "process %d: %s", t->program->pid, text);
 }
 

@@ -26,18 +26,9 @@ void translate_note(struct translate_session *s, const char *fmt, ...)
 		s->options->note(s->options->ctx, text);
 }
 
-void program_tell(struct translate_session *s, struct traced_program *p, bool is_loss, uint64_t n,
-	const char *sentence)
-{
-	counts_tell(p->counts, is_loss, n, sentence);
-	if (is_loss)
-		s->result->n_lost += n;
-}
-
 void translate_write_counts(struct translate_session *s, struct traced_program *p)
 {
-	(void)s;
-	(void)p;
+	count_trace_add(s->figures, p->counts, p->process, clock_mono_ns());
 }
 
 /* --- while it runs ----------------------------------------------------------------------------- */
@@ -92,11 +83,11 @@ static int start(void *ctx, struct err *err)
 	if (rc < 0)
 		return rc;
 	s->images = images_new();
-	s->functions = function_tables_new(s->images);
 	s->life_stream = trace_writer_stream(s->w, STREAM_KIND_LIFE, 0);
 	s->processes = processes_new(s->w, s->life_stream);
 	s->modules = module_history_new(s->w, s->life_stream, s->images, &modules);
 	s->modules->has_started = true;
+	s->figures = count_trace_new(s->w, s->life_stream, s->images);
 	write_facts(s);
 	s->flushed_ns = clock_mono_ns();
 	trace_writer_numbers(s->w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
@@ -107,6 +98,7 @@ static int start(void *ctx, struct err *err)
 static void complete(struct translate_session *s)
 {
 	uint64_t now = clock_mono_ns();
+	struct count_totals totals = {0};
 	struct err err;
 
 	trace_writer_numbers(
@@ -117,6 +109,11 @@ static void complete(struct translate_session *s)
 				s->modules, s->processes->all.v[i], clock_mono_ns());
 	module_history_write_index(s->modules, now);
 	images_drop_changed(s->images);
+	count_trace_finish(s->figures, now, &totals);
+	s->result->n_insns = totals.n_insns;
+	s->result->n_calls = totals.n_calls;
+	s->result->n_blocks = totals.n_blocks;
+	s->result->n_lost = totals.n_lost;
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, 0);
 	s->result->wall_ns = now - s->run.began_ns;
@@ -138,7 +135,7 @@ static void release(struct translate_session *s, int rc)
 	vec_release(&s->early);
 	buf_release(&s->events);
 	buf_release(&s->copied);
-	function_tables_free(s->functions);
+	count_trace_free(s->figures);
 	module_history_free(s->modules);
 	processes_free(s->processes);
 	images_free(s->images);

@@ -120,13 +120,23 @@ static void event_fork(struct translate_session *s, struct traced_thread *by, in
 		go_on(s, t, 0);
 }
 
+/* The command has made its exec, or has ended without one. */
+static void settle(struct translate_session *s)
+{
+	if (s->is_launching)
+		launch_settle(&s->run.child, s->options->command, &s->launch_failed);
+	s->is_launching = false;
+}
+
 static void ended(struct translate_session *s, pid_t tid, int status)
 {
 	struct traced_thread *t = traced_find(s, tid);
 
 	take_early(s, tid);
-	if (tid == s->command)
+	if (tid == s->command) {
 		run_command_ended(&s->run, status);
+		settle(s);
+	}
 	if (t)
 		traced_gone(s, t, true);
 }
@@ -137,6 +147,8 @@ static int event_exec(struct translate_session *s, pid_t pid)
 	struct traced_thread *t;
 	int status = 0;
 
+	if (pid == s->command)
+		settle(s);
 	ptrace(PTRACE_GETEVENTMSG, pid, NULL, &former);
 	t = traced_exec(s, pid, (pid_t)former);
 	if (s->is_over || traced_begin(s, t, &status))
@@ -272,8 +284,9 @@ static int launch(struct translate_session *s, struct err *err)
 	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
 		return err_sys(err, errno, "'%s': cannot be traced", command[0]);
 	s->command = l->pid;
+	s->is_launching = true;
 	traced_add_thread(s, traced_add_process(s, l->pid, false), l->pid);
-	return launch_go(l, command, err);
+	return launch_begin(l, command, err);
 }
 
 /* A sequence that would have to be begun anew is over in a moment. */
@@ -367,6 +380,7 @@ static void detach_all(struct translate_session *s)
 			break;
 	}
 	traced_end_all(s);
+	settle(s);
 }
 
 static bool is_done(const struct translate_session *s)
@@ -390,5 +404,9 @@ int translate_drive(struct translate_session *s, struct err *err)
 			break;
 	}
 	detach_all(s);
+	if (rc == 0 && s->launch_failed.code) {
+		*err = s->launch_failed;
+		rc = err->code;
+	}
 	return rc;
 }
