@@ -137,7 +137,7 @@ static const struct type *kernel_function(void *ctx, const char *name)
 	return s.function(s.ctx, name);
 }
 
-static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
+static bool kernel_enumerator(void *ctx, const char *name, int64_t *value, const struct type **of)
 {
 	struct kernel_types *k = ctx;
 	struct type_source s;
@@ -145,7 +145,7 @@ static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
 	if (!k->is_for_kernel || !kernel_opened(k))
 		return false;
 	s = btf_types_source(k->btf);
-	return s.enumerator(s.ctx, name, value);
+	return s.enumerator(s.ctx, name, value, of);
 }
 
 int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name, const char *path)
