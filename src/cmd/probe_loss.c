@@ -27,8 +27,8 @@ static const struct {
 	{"stack_unwalked",
 		"stack that was not walked yet when its length, or a map by it, was asked",
 		"stacks that were not walked yet when their length, or a map by them, was asked"},
-	{"texts_cut", "text cut at the limit of str() (--strlen)",
-		"texts cut at the limit of str() (--strlen)"},
+	{"texts_cut", "text cut at the limit of str() (--strlen) or join()",
+		"texts cut at the limit of str() (--strlen) or join()"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");

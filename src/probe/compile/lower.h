@@ -147,6 +147,8 @@ ir_value lower_read_text(
 /* The same for n characters: behind them is no NUL. */
 void lower_read_full_text(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+/* Up to 8 bytes as a number; 0 when they cannot be read, which is no failure. */
+ir_value lower_peek(struct lower *l, enum space space, ir_value address, uint32_t bytes);
 /* And counts a text that goes on behind them. */
 void lower_read_text_to_limit(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);

@@ -288,20 +288,26 @@ void lower_read_full_text(
 	read_full_text(l, space, address, n, mem, at);
 }
 
+ir_value lower_peek(struct lower *l, enum space space, ir_value address, uint32_t bytes)
+{
+	ir_mem mem = ir_new_memory(&l->ir, 8);
+
+	ir_zero(&l->ir, mem, 0, 8);
+	IR_CALL_(&l->ir, read_helper(l, space), IR_M(mem, 0), IR_I(bytes), IR_V(address));
+	return ir_load(&l->ir, mem, 0, 8, false);
+}
+
 void lower_read_text_to_limit(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
 {
-	ir_mem next = ir_new_memory(&l->ir, 8);
 	ir_label done = ir_new_label(&l->ir);
-	ir_value got = read_full_text(l, space, address, n, mem, at);
+	ir_value got = read_full_text(l, space, address, n, mem, at), next;
 
 	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
 	ir_branch_imm(
 		&l->ir, BPF_JEQ, ir_load(&l->ir, mem, (int32_t)(at + n - 1), 1, false), 0, done);
-	ir_zero(&l->ir, next, 0, 8);
-	IR_CALL_(&l->ir, read_helper(l, space), IR_M(next, 0), IR_I(1),
-		IR_V(ir_alu_imm(&l->ir, BPF_ADD, address, n)));
-	ir_branch_imm(&l->ir, BPF_JEQ, ir_load(&l->ir, next, 0, 8, false), 0, done);
+	next = lower_peek(l, space, ir_alu_imm(&l->ir, BPF_ADD, address, n), 1);
+	ir_branch_imm(&l->ir, BPF_JEQ, next, 0, done);
 	lower_count_loss(l, offsetof(struct clause_loss, texts_cut));
 	ir_place_label(&l->ir, done);
 }
