@@ -277,7 +277,8 @@ static bool understand(struct thread *t, const struct place *p, struct kernel_re
 	r->rip = pc;
 	t->fault_block = b->number;
 	t->fault_rest = (int32_t)b->n_insns - at->insn - (is_behind ? 1 : 0);
-	if (at->insn < b->count_at) /* it was not counted yet */
+	/* It was not counted yet: what is counted by a return is so when rax is in its slot. */
+	if (at->insn < b->count_at && !(at->state & POINT_RAX))
 		t->fault_rest -= b->n_insns;
 	return true;
 }
