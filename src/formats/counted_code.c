@@ -44,11 +44,11 @@ void counted_code_place(struct counted_code *c, struct counted_insn *insn)
 	insn->own_line = row->own_line;
 }
 
-/* What the file has between two addresses, executed or not. */
+/* What the file has between two addresses, beside the executed instructions that are there already. */
 static void add_decoded(struct counted_code *c, uint64_t start, uint64_t bytes)
 {
 	struct span code = elf_file_bytes_at(&c->file->elf, (struct iaddr){start});
-	size_t offset = 0;
+	size_t offset = 0, next = 0, n_executed = c->insns.n;
 
 	code = span_sub(code, 0, code.n < bytes ? code.n : (size_t)bytes);
 	while (offset < code.n) {
@@ -56,6 +56,12 @@ static void add_decoded(struct counted_code *c, uint64_t start, uint64_t bytes)
 		struct counted_insn to = {.addr = start + offset};
 		struct x86_insn insn;
 
+		for (; next < n_executed && c->insns.v[next].addr < to.addr; next++)
+			;
+		if (next < n_executed && c->insns.v[next].addr == to.addr) {
+			offset += c->insns.v[next].length;
+			continue;
+		}
 		if (!x86_decode(&insn, rest, to.addr, c->file->elf.is_64))
 			return; /* data; behind it only what was executed is known */
 		to.target = insn.has_target ? insn.target : 0;
@@ -68,13 +74,38 @@ static void add_decoded(struct counted_code *c, uint64_t start, uint64_t bytes)
 	}
 }
 
+/* Executed ones are mostly in order, and so are those behind them that were not. */
+static void sort_insns(struct counted_code *c)
+{
+	size_t n = c->insns.n, middle = 1, end, a = 0, b;
+
+	while (middle < n && compare_insns(&c->insns.v[middle - 1], &c->insns.v[middle]) <= 0)
+		middle++;
+	for (end = middle + 1; end < n && compare_insns(&c->insns.v[end - 1], &c->insns.v[end]) <= 0;)
+		end++;
+	if (middle >= n)
+		return;
+	if (end < n) {
+		vec_sort(&c->insns, compare_insns);
+		return;
+	}
+	c->merged.n = 0;
+	vec_reserve(&c->merged, n);
+	for (b = middle; a < middle || b < n;) {
+		bool is_first = b == n || (a < middle && compare_insns(&c->insns.v[a], &c->insns.v[b]) <= 0);
+
+		c->merged.v[c->merged.n++] = c->insns.v[is_first ? a++ : b++];
+	}
+	memcpy(c->insns.v, c->merged.v, n * sizeof(*c->insns.v));
+}
+
 /* In order of addresses, each once; those that were executed come first among equals. Where an
  * executed one lies across decoded ones, the decoding was wrong there. */
 static void merge_insns(struct counted_code *c)
 {
 	uint64_t end = 0; /* of the last executed one */
 
-	vec_sort(&c->insns, compare_insns);
+	sort_insns(c);
 	c->merged.n = 0;
 	for (size_t i = 0; i < c->insns.n; i++) {
 		const struct counted_insn *insn = &c->insns.v[i];

@@ -91,7 +91,7 @@ struct counted_image {
 bool counted_image_is_own(const struct counted_image *image);
 void counted_code_write(struct counted_code *c, const struct counted_image *image);
 
-/* In any order; those of one address and length are one, whose counts add up. */
+/* In any order, best by address; those of one address and length are one, whose counts add up. */
 void counted_code_add(struct counted_code *c, const struct counted_insn *insn);
 /* Its lines, by the image's file. */
 void counted_code_place(struct counted_code *c, struct counted_insn *insn);

@@ -9,6 +9,7 @@
 
 /* Programs are below: what is not is no stack pointer. */
 #define SP_END	       (1ull << 63)
+#define SIGNAL_FRAME_BYTES 512 /* at least */
 #define TAIL_STEPS     64	/* back along a chain of jumps, for one that comes round */
 #define HANDLER_FRAMES (1 << 16) /* that are searched for a signal's */
 
@@ -59,10 +60,11 @@ static bool is_signal(const struct call_frame *f)
 	return f->kind > CALL_FRAME_FIRST;
 }
 
-/* A handler that is on top of a stack is over when something is above where it began. */
+/* A handler that is on top of a stack is over when something is above where it began, and what the kernel has put
+ * there. */
 static bool is_left(const struct call_frame *f, uint64_t sp)
 {
-	return f->kind == CALL_FRAME_AWAY ? sp > f->entry : f->kind == CALL_FRAME_SIGNAL && sp >= f->sp;
+	return f->kind == CALL_FRAME_AWAY ? sp > f->entry && sp - f->entry > SIGNAL_FRAME_BYTES : f->kind == CALL_FRAME_SIGNAL && sp >= f->sp;
 }
 
 static void drop(struct call_thread *t, uint64_t sp)

@@ -132,8 +132,8 @@ size_t thread_copy_events(struct translate_session *s, const struct traced_threa
 void thread_take_events(struct translate_session *s, const struct traced_thread *t, size_t n);
 /* Those that are in the buffer, of blocks that were handed over. */
 void thread_read_events(struct translate_session *s, struct traced_thread *t, uint64_t gs_base);
-/* All that is to be known of the thread now. */
-void thread_read(struct translate_session *s, struct traced_thread *t, uint64_t gs_base);
+/* All that is to be known of the thread now; false: its memory says nothing of it. */
+bool thread_read(struct translate_session *s, struct traced_thread *t, uint64_t gs_base);
 /* Its area may be another thread's. */
 void thread_free_area(struct traced_thread *t);
 

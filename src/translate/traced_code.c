@@ -265,7 +265,9 @@ struct code_writer {
 	struct count_trace *t;
 	struct traced_image *image;
 	struct counted_code code;
-	VEC(struct counted_insn) insns; /* of the image */
+	VEC(struct counted_insn) insns; /* of the image, by address while is_sorted */
+	VEC(struct counted_insn) piece; /* of the one that is worked on */
+	bool is_sorted;
 	VEC(struct code_run) runs;
 	VEC(size_t) first_runs; /* of each of: */
 	VEC(struct counted_function) executed;
@@ -288,30 +290,40 @@ static struct span code_of(const struct code_writer *w, const struct code_piece 
 				 : (struct span){NULL, 0};
 }
 
+/* Known from another block that has it, or decoded. False: it is none. */
+static bool read_insn(
+	struct code_writer *w, const struct code_piece *piece, struct span code, uint64_t offset, size_t *at)
+{
+	struct counted_insn to = {.addr = piece->addr + offset};
+	struct x86_insn insn;
+
+	for (; *at < w->insns.n && w->insns.v[*at].addr < to.addr; ++*at)
+		;
+	if (*at < w->insns.n && w->insns.v[*at].addr == to.addr && !piece->code) {
+		vec_push(&w->piece, w->insns.v[*at]);
+		return true;
+	}
+	if (offset >= code.n || !x86_decode(&insn, span_sub(code, offset, code.n - offset), to.addr, true))
+		return false;
+	to.target = insn.has_target ? insn.target : 0;
+	to.length = insn.length;
+	to.flow = insn.flow;
+	vec_push(&w->piece, to);
+	return true;
+}
+
 /* False: they are not the instructions that were counted. */
-static bool decode_piece(struct code_writer *w, const struct code_piece *piece)
+static bool decode_piece(struct code_writer *w, const struct code_piece *piece, size_t at)
 {
 	struct span code = code_of(w, piece);
-	size_t n_before = w->insns.n;
 	uint64_t offset = 0;
 
+	w->piece.n = 0;
 	for (uint32_t i = 0; i < piece->n_insns; i++) {
-		struct counted_insn to = {.addr = piece->addr + offset, .count = piece->count};
-		struct x86_insn insn;
-
-		if (offset >= code.n || !x86_decode(&insn, span_sub(code, offset, code.n - offset), to.addr, true)) {
-			w->insns.n = n_before;
+		if (!read_insn(w, piece, code, offset, &at))
 			return false;
-		}
-		to.target = insn.has_target ? insn.target : 0;
-		to.length = insn.length;
-		to.flow = insn.flow;
-		if (i < piece->n_counted)
-			vec_push(&w->insns, to);
-		offset += insn.length;
+		offset += w->piece.v[i].length;
 	}
-	if (offset != piece->bytes)
-		w->insns.n = n_before;
 	return offset == piece->bytes;
 }
 
@@ -320,28 +332,46 @@ static void divide_piece(struct code_writer *w, const struct code_piece *piece)
 {
 	uint32_t size = piece->bytes / piece->n_insns;
 
-	for (uint32_t i = 0; i < piece->n_counted; i++) {
-		struct counted_insn to = {.addr = piece->addr + (uint64_t)i * size, .count = piece->count};
+	w->piece.n = 0;
+	for (uint32_t i = 0; i < piece->n_insns; i++) {
+		struct counted_insn to = {.addr = piece->addr + (uint64_t)i * size};
 
 		to.length = (uint8_t)(i + 1 < piece->n_insns ? size : piece->bytes - i * size);
-		vec_push(&w->insns, to);
+		vec_push(&w->piece, to);
 	}
 	w->t->n_undecoded++;
 }
 
+static void add_insns(struct code_writer *w, const struct code_piece *piece)
+{
+	size_t at = SEARCH(0, w->insns.n, k, w->insns.v[k].addr < piece->addr);
+
+	if (!w->is_sorted)
+		at = w->insns.n;
+	if (!decode_piece(w, piece, at))
+		divide_piece(w, piece);
+	for (uint32_t i = 0; i < piece->n_counted; i++) {
+		struct counted_insn *insn = &w->piece.v[i];
+
+		for (; at < w->insns.n && w->insns.v[at].addr < insn->addr; at++)
+			;
+		if (at < w->insns.n && w->insns.v[at].addr == insn->addr &&
+			w->insns.v[at].length == insn->length) {
+			w->insns.v[at].count += piece->count;
+			continue;
+		}
+		w->is_sorted &= at == w->insns.n;
+		insn->count = piece->count;
+		vec_push(&w->insns, *insn);
+	}
+}
+
 ORDER_BY(compare_places, struct counted_insn, addr, length)
 
-static void read_insns(struct code_writer *w)
+static void put_in_order(struct code_writer *w)
 {
 	size_t n = 0;
 
-	w->insns.n = 0;
-	for (size_t i = 0; i < w->image->pieces.n; i++) {
-		const struct code_piece *piece = &w->image->pieces.v[i];
-
-		if ((int64_t)piece->count > 0 && !decode_piece(w, piece))
-			divide_piece(w, piece);
-	}
 	vec_sort(&w->insns, compare_places);
 	for (size_t i = 0; i < w->insns.n; i++) {
 		const struct counted_insn *insn = &w->insns.v[i];
@@ -352,6 +382,24 @@ static void read_insns(struct code_writer *w)
 			w->insns.v[n++] = *insn;
 	}
 	w->insns.n = n;
+}
+
+static void read_insns(struct code_writer *w)
+{
+	size_t n = w->image->pieces.n;
+	struct sort_pair *order = mem_calloc(n, sizeof(*order));
+
+	w->insns.n = 0;
+	w->is_sorted = true;
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct sort_pair){w->image->pieces.v[i].addr, (uint32_t)i};
+	sort_pairs(order, n);
+	for (size_t i = 0; i < n; i++)
+		if ((int64_t)w->image->pieces.v[order[i].i].count > 0)
+			add_insns(w, &w->image->pieces.v[order[i].i]);
+	if (!w->is_sorted)
+		put_in_order(w);
+	free(order);
 }
 
 ORDER_BY(compare_runs, struct code_run, start, first)
@@ -499,6 +547,7 @@ void traced_code_write(struct count_trace *t, uint64_t time)
 	}
 	counted_code_end(&w.code);
 	vec_release(&w.insns);
+	vec_release(&w.piece);
 	vec_release(&w.runs);
 	vec_release(&w.first_runs);
 	vec_release(&w.executed);

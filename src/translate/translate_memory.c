@@ -225,15 +225,16 @@ void thread_read_events(struct translate_session *s, struct traced_thread *t, ui
 		thread_take_events(s, t, n);
 }
 
-void thread_read(struct translate_session *s, struct traced_thread *t, uint64_t gs_base)
+bool thread_read(struct translate_session *s, struct traced_thread *t, uint64_t gs_base)
 {
 	struct translate_thread area;
 	size_t n;
 
 	if (!read_events(s, t, gs_base, &area, &n))
-		return;
+		return false;
 	program_blocks(s, t->program, false);
 	thread_take_events(s, t, n);
 	tell_lost_buffers(t, &area);
 	take_counters(s, t, &area);
+	return true;
 }

@@ -109,7 +109,7 @@ static void complete(struct translate_session *s)
 				s->modules, s->processes->all.v[i], clock_mono_ns());
 	module_history_write_index(s->modules, now);
 	images_drop_changed(s->images);
-	count_trace_finish(s->figures, now, &totals);
+	count_trace_finish(s->figures, clock_mono_ns(), &totals);
 	s->result->n_insns = totals.n_insns;
 	s->result->n_calls = totals.n_calls;
 	s->result->n_blocks = totals.n_blocks;

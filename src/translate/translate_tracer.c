@@ -137,6 +137,12 @@ static void ended(struct translate_session *s, pid_t tid, int status)
 		run_command_ended(&s->run, status);
 		settle(s);
 	}
+	/* Killed while it stood at its end: others may keep the memory. */
+	if (t && !t->is_ending && thread_read(s, t, 0)) {
+		t->is_ending = true;
+		t->program->n_living--;
+		thread_free_area(t);
+	}
 	if (t)
 		traced_gone(s, t, true);
 }

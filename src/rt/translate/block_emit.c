@@ -117,34 +117,53 @@ static void pad_into_line(struct out *o, unsigned skip, unsigned n)
 
 /* ---- what is counted ---- */
 
+/* By a register that may be changed; flags are left alone. */
+static void count_by(struct out *o, unsigned reg)
+{
+	uint32_t number = o->b->number;
+	const struct {
+		uint32_t at;
+		uint8_t more;
+	} sums[] = {{AREA_COUNTERS + 8 * number, 1},
+		{T_COST + 8 * (number & 1), (uint8_t)o->b->n_insns}};
+
+	for (unsigned i = 0; i < 2; i++) {
+		gs_load(o, reg, sums[i].at);
+		PUT(o, 0x48, 0x8d, (uint8_t)(0x40 | reg << 3 | reg), sums[i].more); /* lea more(reg), reg */
+		gs_store(o, reg, sums[i].at);
+	}
+}
+
 static void count(struct out *o)
 {
 	const struct planned *b = o->b;
-	uint32_t counter = AREA_COUNTERS + 8 * b->number, cost = T_COST + 8 * (b->number & 1);
 
 	if (b->flags_dead) {
 		PUT(o, 0x65, 0x48, 0xff, 0x04, 0x25); /* inc */
-		put32(o, counter);
+		put32(o, AREA_COUNTERS + 8 * b->number);
 		PUT(o, 0x65, 0x48, 0x83, 0x04, 0x25); /* add */
-		put32(o, cost);
+		put32(o, T_COST + 8 * (b->number & 1));
 		PUT(o, (uint8_t)b->n_insns);
 		return;
 	}
 	gs_store(o, RCX, T_SLOT_RCX);
-	gs_load(o, RCX, counter);
-	PUT(o, 0x48, 0x8d, 0x49, 1); /* lea 1(%rcx), %rcx */
-	gs_store(o, RCX, counter);
-	gs_load(o, RCX, cost);
-	PUT(o, 0x48, 0x8d, 0x49, (uint8_t)b->n_insns);
-	gs_store(o, RCX, cost);
+	count_by(o, RCX);
 	gs_load(o, RCX, T_SLOT_RCX);
 }
 
+/* Where a block with live flags is counted at its end, whose way out has a register in its slot anyway. */
+static bool is_counted_at_end(const struct out *o)
+{
+	return o->b->count_at == PLAN_COUNT_AT_END;
+}
+
 /* Leaves rax and rcx in their slots, and something else in them. */
-static void event(struct out *o, enum translate_event_kind kind)
+static void event(struct out *o, enum translate_event_kind kind, bool counts)
 {
 	gs_store(o, RCX, T_SLOT_RCX);
 	gs_store(o, RAX, T_SLOT_RAX);
+	if (counts)
+		count_by(o, RAX);
 	gs_load(o, RCX, T_EVENTS_AT);
 	PUT(o, 0x48, 0x89, 0x21); /* mov %rsp, (%rcx): the one that may fault */
 	gs_load(o, RAX, T_COST);
@@ -206,7 +225,7 @@ static void entry_event(struct out *o)
 	}
 	if (o->b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS))
 		return;
-	event(o, o->b->variant == VARIANT_ENTER ? TRANSLATE_EVENT_ENTER : TRANSLATE_EVENT_LAND);
+	event(o, o->b->variant == VARIANT_ENTER ? TRANSLATE_EVENT_ENTER : TRANSLATE_EVENT_LAND, false);
 	gs_load(o, RAX, T_SLOT_RAX);
 	gs_load(o, RCX, T_SLOT_RCX);
 }
@@ -383,7 +402,7 @@ static void end_return(struct out *o, const struct insn *insn, uint32_t i)
 	uint32_t bytes = 8 + insn->imm;
 
 	if (has_event)
-		event(o, TRANSLATE_EVENT_RETURN);
+		event(o, TRANSLATE_EVENT_RETURN, is_counted_at_end(o));
 	else
 		gs_store(o, RCX, T_SLOT_RCX);
 	point(o, i, has_event ? POINT_RCX | POINT_RAX : 0, 0);
@@ -426,7 +445,11 @@ static void end_indirect(struct out *o, const struct insn *insn, const uint8_t *
 	load_target(o, insn, p, o->b->next, i);
 	if (insn->kind == INSN_CALL_INDIRECT)
 		push_return(o, o->b->next, i, POINT_RCX);
-	look_up(o, T_JUMPS, T_MISS_JUMP, false);
+	if (is_counted_at_end(o)) {
+		gs_store(o, RAX, T_SLOT_RAX);
+		count_by(o, RAX);
+	}
+	look_up(o, T_JUMPS, T_MISS_JUMP, is_counted_at_end(o));
 }
 
 /* loop, jrcxz: their distance is too short for anything but the next two jumps. */

@@ -16,12 +16,14 @@ struct planned {
 	const uint8_t *code;
 	uint32_t number;
 	uint16_t first_insn, n_insns;
-	uint16_t count_at; /* the instruction in front of which the block is counted */
+	uint16_t count_at; /* the instruction in front of which the block is counted; PLAN_COUNT_AT_END */
 	uint8_t variant;
 	uint8_t why;	  /* it ends in front of what cannot be translated: enum translate_why */
 	bool flags_dead;  /* there */
 	bool goes_on;	  /* behind its end, or its jump, the next block of the group follows */
 };
+
+#define PLAN_COUNT_AT_END 0xff /* by its way out */
 
 struct plan {
 	struct planned block[GROUP_BLOCKS];

@@ -124,6 +124,12 @@ static void place_count(struct plan *plan, struct planned *b)
 			b->flags_dead = true;
 			return;
 		}
+	if (!b->n_insns)
+		return;
+	insns += b->n_insns - 1;
+	if (insns->kind == INSN_JUMP_INDIRECT || insns->kind == INSN_CALL_INDIRECT ||
+		(insns->kind == INSN_RETURN && (header.options & TRANSLATE_OPTION_CALLS)))
+		b->count_at = PLAN_COUNT_AT_END;
 }
 
 /* ---- blocks ---- */

@@ -209,9 +209,10 @@ function translate_store_word
 	mov %rcx, T_EVENTS_AT(%rdi)
 	ret
 
-	/* The handler of all signals, on the thread's signal stack. */
+	/* The handler of all signals, on the thread's signal stack. The kernel leaves AC as the program has it. */
 function translate_master
-	cld
+	pushq $0x202
+	popfq
 	jmp translate_signal
 
 function translate_restorer

@@ -32,6 +32,8 @@
 #define SIGTRAP_ 5
 #define SI_QUEUE_ (-1)
 #define ARCH_GET_GS_ 0x1004
+/* Of the program, that the translator does not run with: AC, DF, TF. */
+#define FLAGS_NOT_OURS 0x40500ull
 
 struct kernel_action actions[N_SIGNALS + 1];
 
@@ -275,7 +277,8 @@ static bool understand(struct thread *t, const struct place *p, struct kernel_re
 	r->rip = pc;
 	t->fault_block = b->number;
 	t->fault_rest = (int32_t)b->n_insns - at->insn - (is_behind ? 1 : 0);
-	if (at->insn < b->count_at) /* it was not counted yet */
+	/* It was not counted yet: what is counted by a return is so when rax is in its slot. */
+	if (at->insn < b->count_at && !(at->state & POINT_RAX))
 		t->fault_rest -= b->n_insns;
 	return true;
 }
@@ -361,9 +364,10 @@ static void comes(struct thread *t, int number, const void *info, struct kernel_
 	c->mask = ~SIGNALS_KEPT;
 	if (is_between(pc, translate_safe_start, translate_safe_end))
 		c->r.rip = (uint64_t)translate_safe_abort;
-	else if (is_between(pc, translate_leave_start, translate_leave_end))
+	else if (is_between(pc, translate_leave_start, translate_leave_end)) {
 		c->r.rip = (uint64_t)translate_redispatch;
-	else if (cache_is_code(pc))
+		c->r.flags &= ~FLAGS_NOT_OURS;
+	} else if (cache_is_code(pc))
 		go_on_in_copy(t, c);
 }
 
@@ -391,7 +395,7 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 		       (t->waiting_mask & SIGNAL_BIT(number));
 	c->mask = ~SIGNALS_KEPT;
 	c->r.rip = (uint64_t)translate_redispatch;
-	c->r.flags &= ~0x40500ull;
+	c->r.flags &= ~FLAGS_NOT_OURS;
 }
 
 /* True: it was the translator's own. */
