@@ -273,6 +273,9 @@ static void handle(struct translate_session *s, pid_t tid, int status)
 		t = how == STOP_IS_OVER ? NULL : traced_find(s, tid);
 		if (t)
 			go_on(s, t, how);
+	} else if (status >> 16 == PTRACE_EVENT_EXIT) { /* before anybody has said whose it is */
+		take_early(s, tid);
+		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	} else if (WIFSTOPPED(status) && !s->is_over) {
 		vec_push(&s->early, ((struct early_thread){tid, clock_mono_ns()}));
 	} else if (WIFSTOPPED(status)) {
