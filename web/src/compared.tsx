@@ -14,7 +14,7 @@ const shows: [value: string, name: string][] = [
   ["after", "After"],
 ];
 
-// Numbers of functions in the call graph are others then.
+// What stands beside the boxes of the call graph is another then.
 function show(value: string): void {
   change({ show: value, graph: "" });
 }
@@ -53,7 +53,7 @@ export function ComparedStrip({ meta }: { meta: Meta }) {
   const keys = { ...selection(state), metric: meta.metric, transform: "" };
   const both = useAnswer(JSON.stringify(keys), (a) => (meta.traces.length < 2 ? Promise.resolve(undefined) : Promise.all([a.meta({ ...keys, trace: 1 }), a.meta({ ...keys, trace: 2 })])));
   if (meta.traces.length < 2) return null;
-  if (both.error) return <p class="compared-strip otherwise">These traces cannot be compared: {both.error}</p>;
+  if (both.error) return <p class="compared-strip otherwise">These traces cannot be compared: {both.error}. Before and After, above, show each of them alone.</p>;
   if (!both.value) return <p class="compared-strip">…</p>;
   const [before, after] = both.value;
   const otherwise = measuredOtherwise(before, after);

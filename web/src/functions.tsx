@@ -59,7 +59,12 @@ function OneTrace({ meta }: { meta: Meta }) {
     );
   };
 
-  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (answer.error)
+    return (
+      <section class="functions" aria-label="Functions">
+        <Empty>{answer.error}</Empty>
+      </section>
+    );
   return (
     <section class="functions" aria-label="Functions">
       <FunctionTable
