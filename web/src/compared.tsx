@@ -39,10 +39,10 @@ export function ShowSwitch({ meta }: { meta: Meta }) {
 }
 
 function Measured({ name, meta }: { name: string; meta: Meta }) {
-  const by = [meta.has.samples ? `${count(meta.samples)} samples${meta.facts.frequency ? ` at ${meta.facts.frequency} a second` : ""}` : "", meta.has.events ? `${count(meta.events)} events` : ""];
+  const by = [meta.has.samples ? `${count(meta.samples)} ${meta.samples === 1 ? "sample" : "samples"}${meta.facts.frequency ? ` at ${meta.facts.frequency} a second` : ""}` : "", meta.has.events ? `${count(meta.events)} events` : ""];
   return (
     <span>
-      <b>{name}</b> {meta.traces[meta.number - 1]}: {human(meta.total, meta.unit)} {meta.metric}, {by.filter(Boolean).join(", ") || "counts"}
+      <b>{name}</b> {meta.traces[meta.number - 1]}: {human(meta.total, meta.unit)} {meta.metric}, {by.filter(Boolean).join(", ") || (meta.has.counts ? "counts" : "nothing was seen")}
     </span>
   );
 }
