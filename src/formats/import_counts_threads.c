@@ -273,7 +273,7 @@ static void write_node(struct tree_writer *t, size_t i, uint64_t told_elsewhere)
 		n[4] = UINT64_MAX;
 	if (has_cycles)
 		n[6] = is_foreign(node) ? 1 : node->cycles + 1;
-	if (i && node->min <= node->max) {
+	if (i && !is_foreign(node) && node->min <= node->max) { /* foreign ones have ticks */
 		n[7] = node->min;
 		n[8] = node->max;
 	}

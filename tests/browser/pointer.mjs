@@ -2,6 +2,7 @@
 // pointer.mjs NAME URL: boxes, arrows and frames are clicked and dragged; an address names functions, whose numbers
 // change with the selection.
 import { close, equal, hasFailed, open, shot, text, texts, verdict } from "./page.mjs";
+import { findFlaws } from "./looks_checks.mjs";
 
 const [name, url] = process.argv.slice(2);
 const isPair = name === "pair";
@@ -46,6 +47,16 @@ const down = (all, names) => names.filter((n) => all[n]).sort((a, b) => all[a].y
 await row("beta").dblclick();
 await wait();
 equal(`${name}: a double click on a function shows it in the call graph`, ["graph", "beta"], [(await hash()).get("pane"), (await hash()).get("selected")]);
+
+await page.waitForSelector("aside .detail h2");
+await wait();
+const flaws = await page.evaluate(findFlaws);
+equal(`${name}: nothing is cut off`, [], flaws);
+
+// main has 10 itself, and 100 with all that it calls.
+await row("main").click();
+await wait();
+if (!isPair) verdict(`${name}: the least and the most of a call are said to be of all of it`, /One call\s+100 to 100/.test(await text(page, "aside dl")), await text(page, "aside dl"));
 
 // --- boxes and their arrows
 await page.goto(`${url}#pane=graph&graph=${encodeURIComponent("filter=100")}`);

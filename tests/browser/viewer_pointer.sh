@@ -40,6 +40,9 @@ pointer() { # NAME URL
 empty() { # NAME URL WORDS
 	timeout 120 node "$ROOT/tests/browser/empty.mjs" "$1" "$2" "$3" || not_ok "$1: its test ends well: status $?"
 }
+apart() { # URL
+	timeout 120 node "$ROOT/tests/browser/apart.mjs" "$1" || not_ok "what cannot be compared: its test ends well: status $?"
+}
 pids=()
 serve() { # NAME ARGUMENTS...: $url
 	start_view "$@"
@@ -49,13 +52,15 @@ serve pointer pointer.weir
 pointer_url=$url
 serve pair pointer.weir other.weir
 pair_url=$url
+serve apart none.weir pointer.weir
+apart_url=$url
 serve nothing nothing.weir
 nothing_url=$url
 serve none none.weir
 none_url=$url
 serve cut cut.weir
 together pointer pointer "$pointer_url" -- pointer pointer-file "file://$PWD/pointer.html" -- pointer pair "$pair_url" -- \
-	empty nothing "$nothing_url" "There are no samples" -- empty none "$none_url" "What was imported has nothing in it" -- \
+	empty nothing "$nothing_url" "There are no samples" -- apart "$apart_url" -- empty none "$none_url" "What was imported has nothing in it" -- \
 	empty cut "$url" "a part of the trace is missing"
 kill -INT "${pids[@]}"
 wait "${pids[@]}"

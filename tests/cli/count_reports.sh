@@ -70,6 +70,8 @@ equal "the summary has it in JSON too" "[4, 2, 1, 4, 3, None]" "$(json summary.j
 
 # --- foreign code, call sites, no call tree ----------------------------------------------------
 
+"$WEIR" report flat foreign.weir --json >foreign.json
+equal "and its min and max are no ticks among instructions" "None None" "$(json foreign.json '"%s %s" % tuple(r[k] for r in j["rows"] if r["name"] == "write" for k in ("min", "max"))')"
 equal "foreign code is timed, callbacks taken out" "1 1 1 0 4000 - main
 2 1 3 1000 1000 - - write
 2 1 1 1000 3000 - - qsort

@@ -14,7 +14,7 @@ const shows: [value: string, name: string][] = [
   ["after", "After"],
 ];
 
-// Numbers of functions in the call graph are others then.
+// What stands beside the boxes of the call graph is another then.
 function show(value: string): void {
   change({ show: value, graph: "" });
 }
@@ -39,10 +39,10 @@ export function ShowSwitch({ meta }: { meta: Meta }) {
 }
 
 function Measured({ name, meta }: { name: string; meta: Meta }) {
-  const by = [meta.has.samples ? `${count(meta.samples)} samples${meta.facts.frequency ? ` at ${meta.facts.frequency} a second` : ""}` : "", meta.has.events ? `${count(meta.events)} events` : ""];
+  const by = [meta.has.samples ? `${count(meta.samples)} ${meta.samples === 1 ? "sample" : "samples"}${meta.facts.frequency ? ` at ${meta.facts.frequency} a second` : ""}` : "", meta.has.events ? `${count(meta.events)} events` : ""];
   return (
     <span>
-      <b>{name}</b> {meta.traces[meta.number - 1]}: {human(meta.total, meta.unit)} {meta.metric}, {by.filter(Boolean).join(", ") || "counts"}
+      <b>{name}</b> {meta.traces[meta.number - 1]}: {human(meta.total, meta.unit)} {meta.metric}, {by.filter(Boolean).join(", ") || (meta.has.counts ? "counts" : "nothing was seen")}
     </span>
   );
 }
@@ -53,7 +53,7 @@ export function ComparedStrip({ meta }: { meta: Meta }) {
   const keys = { ...selection(state), metric: meta.metric, transform: "" };
   const both = useAnswer(JSON.stringify(keys), (a) => (meta.traces.length < 2 ? Promise.resolve(undefined) : Promise.all([a.meta({ ...keys, trace: 1 }), a.meta({ ...keys, trace: 2 })])));
   if (meta.traces.length < 2) return null;
-  if (both.error) return <p class="compared-strip otherwise">These traces cannot be compared: {both.error}</p>;
+  if (both.error) return <p class="compared-strip otherwise">These traces cannot be compared: {both.error}. Before and After, above, show each of them alone.</p>;
   if (!both.value) return <p class="compared-strip">…</p>;
   const [before, after] = both.value;
   const otherwise = measuredOtherwise(before, after);

@@ -4,7 +4,7 @@ import type { FlatRow, Meta } from "./answers";
 import { DetailDifference } from "./compared";
 import { count, human, percent, percentOf } from "./format";
 import { isCompared } from "./difference";
-import { Actions } from "./functions";
+import { Actions, oneCall } from "./functions";
 import { HottestPath } from "./hottest";
 import { Rung } from "./lists";
 import { Bar, Empty, Sure } from "./parts";
@@ -202,7 +202,7 @@ export function DetailPane({ meta }: { meta: Meta }) {
         <dd>{self.calls === null ? "not counted: it is known by samples" : count(self.calls)}</dd>
         {self.min !== null && (
           <>
-            <dt>Self of a call</dt>
+            <dt title={oneCall(meta)}>{meta.has.counts ? "Self of a call" : "One call"}</dt>
             <dd>
               {human(self.min, meta.unit)} to {human(self.max, meta.unit)}
             </dd>

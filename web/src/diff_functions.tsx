@@ -78,7 +78,12 @@ export function DiffFunctionsPane({ meta }: { meta: Meta }) {
   }, [answer.value, sort, search.test]);
   const hasCalls = useMemo(() => answer.value?.rows.some((r) => r.before.calls !== null || r.after.calls !== null) ?? false, [answer.value]);
 
-  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (answer.error)
+    return (
+      <section class="functions" aria-label="Functions">
+        <Empty>{answer.error}</Empty>
+      </section>
+    );
   const heads: Head[] = [{ key: "name", head: "Function", title: "", order: sort.key === "name" ? "ascending" : "none", arrow: sort.key === "name" ? "▾" : "" }];
   for (const [figure, name, title] of figures)
     if (figure !== "calls" || hasCalls)

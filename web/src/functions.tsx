@@ -22,9 +22,14 @@ const columns: Column[] = [
   { key: "base", head: "Self", title: "in the function itself" },
   { key: "cum", head: "Self+desc.", spare: "elf", title: "with all that it calls" },
   { key: "calls", head: "Calls", title: "counted by events; samples count no calls" },
-  { key: "min", head: "Min", title: "the least that one call used itself" },
-  { key: "max", head: "Max", title: "the most that one call used itself" },
+  { key: "min", head: "Min", title: "of one call" },
+  { key: "max", head: "Max", title: "of one call" },
 ];
+
+// What the least and the most of a call are of: counts know its own instructions, events its time.
+export function oneCall(meta: Meta): string {
+  return meta.has.counts ? "what the cheapest and the dearest call used itself" : "what the cheapest and the dearest call used, with all that they called";
+}
 
 function compare(key: Column["key"], a: FlatRow, b: FlatRow): number {
   if (key === "name") return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
@@ -59,12 +64,17 @@ function OneTrace({ meta }: { meta: Meta }) {
     );
   };
 
-  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (answer.error)
+    return (
+      <section class="functions" aria-label="Functions">
+        <Empty>{answer.error}</Empty>
+      </section>
+    );
   return (
     <section class="functions" aria-label="Functions">
       <FunctionTable
         kind={meta.has.calls ? "with-calls" : "no-calls"}
-        heads={shown.map((c) => ({ ...c, order: sort !== c.key ? "none" : (c.key === "name") === isReverse ? "descending" : "ascending", arrow: sort !== c.key ? "" : isReverse ? "▴" : "▾" }))}
+        heads={shown.map((c) => ({ ...c, title: c.key === "min" || c.key === "max" ? oneCall(meta) : c.title, order: sort !== c.key ? "none" : (c.key === "name") === isReverse ? "descending" : "ascending", arrow: sort !== c.key ? "" : isReverse ? "▴" : "▾" }))}
         rows={rows}
         sortBy={(key) => change({ sort: sort === key && !isReverse ? `-${key}` : key })}
         isExact={(row) => row.exact}

@@ -96,12 +96,12 @@ export const lists: Record<string, List> = {
       meta.loss.cut && meta.has.calls
         ? "The part of the trace that says which functions were hooked is missing."
         : "No functions were hooked. 'weir record --functions NAMES' follows every call of those that you name.",
-    note: "Functions of which every call was followed, or why one could not be.",
+    note: "Functions of which every call was followed, or why one could not be. Min and Max are the cheapest and the dearest call, with all it called.",
     columns: [
       ["Function", (r) => text(r.function)],
       ["Hits", (r) => count(number(r.hits)), "number"],
-      ["Min self", (r, meta) => human(number(r.min), meta.unit), "number"],
-      ["Max self", (r, meta) => human(number(r.max), meta.unit), "number"],
+      ["Min", (r, meta) => human(number(r.min), meta.unit), "number"],
+      ["Max", (r, meta) => human(number(r.max), meta.unit), "number"],
       ["Method", (r) => text(r.method)],
       ["Reason", (r) => text(r.reason), "long"],
       ["Image", (r) => text(r.image), "long"],

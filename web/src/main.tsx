@@ -118,12 +118,13 @@ function Transforms() {
 function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInputElement | null>; showHelp: () => void }) {
   const state = useAppState();
   const command = meta.facts.command ?? meta.facts.pids ?? meta.trace;
+  const of = meta.time ? "" : ` ${meta.total === 1 ? meta.metric.replace(/s$/, "") : meta.metric}`;
+  const facts = `${human(meta.total, meta.unit)}${of}${meta.facts.wall_ns ? ` in ${human(Number(meta.facts.wall_ns), "ns")}` : ""}`;
   return (
     <header class="top">
       <h1 title={command}>{command}</h1>
-      <span class="facts">
-        {human(meta.total, meta.unit)} {meta.time ? "" : meta.total === 1 ? meta.metric.replace(/s$/, "") : meta.metric}
-        {meta.facts.wall_ns ? ` in ${human(Number(meta.facts.wall_ns), "ns")}` : ""}
+      <span class="facts" title={facts}>
+        {facts}
       </span>
       <ShowSwitch meta={meta} />
       <label>
