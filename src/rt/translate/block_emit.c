@@ -359,8 +359,10 @@ static void go_on(struct out *o, uint64_t target, enum variant variant)
 {
 	if (!o->b->goes_on)
 		link(o, 0xe9, target, variant);
-	else if (o->block + 1 == o->e->n_blocks)
+	else if (o->block + 1 == o->e->n_blocks) {
+		pad_into_line(o, 0, 8); /* as the next block is: a signal may come between these nops */
 		leave_copy(o, target, o->e->plan->block[o->block + 1].variant);
+	}
 }
 
 static void push_return(struct out *o, uint64_t address, uint32_t insn, unsigned state)

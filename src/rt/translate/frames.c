@@ -49,6 +49,7 @@ static void save_vectors(struct thread *t, uint64_t at, const struct fp_words *w
 	uint32_t end = FP_END_MAGIC;
 
 	translate_xsave((void *)at, words->features);
+	*(uint64_t *)(at + FP_HEADER_AT) |= FP_ALWAYS; /* as the kernel does: a handler may write there */
 	bytes_copy((void *)(at + FP_WORDS_AT), t->fp_words, sizeof(t->fp_words));
 	bytes_copy((void *)(at + words->extended_bytes - 4), &end, 4);
 }

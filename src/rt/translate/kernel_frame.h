@@ -34,6 +34,7 @@ struct kernel_frame {
 #define FP_END_MAGIC  0x46505845u
 #define FP_HEADER_AT  512
 #define FP_MXCSR_AT   24
+#define FP_ALWAYS     3ull /* x87 and SSE are there, whatever else is */
 #define FP_PKRU	      (1ull << 9)
 struct fp_words {
 	uint32_t magic, extended_bytes;

@@ -377,6 +377,7 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 	bool is_behind = number == SIGTRAP_;
 	struct place p = {0};
 	bool known = is_native;
+	bool is_at_pc = ((const uint64_t *)info)[2] == c->r.rip; /* si_addr of SIGFPE, SIGILL */
 
 	t->fault_block = NO_BLOCK;
 	if (!is_native) {
@@ -390,6 +391,8 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 	t->a.pc = c->r.rip;
 	t->variant = VARIANT_PLAIN;
 	note(t, number, info, c);
+	if (is_at_pc)
+		bytes_copy(t->info + 16, &c->r.rip, sizeof(c->r.rip));
 	t->is_sync = true;
 	t->is_ending = !known || !is_handled(&actions[number]) || (t->kept_mask & SIGNAL_BIT(number)) ||
 		       (t->waiting_mask & SIGNAL_BIT(number));
@@ -490,7 +493,7 @@ static void end_by(struct thread *t, int number)
 	uint64_t unblocked = t->waiting_mask & ~SIGNAL_BIT(number);
 
 	dies(number);
-	if (!t->is_sync)
+	if (!t->is_sync || number == SIGTRAP_) /* pc is behind what traps: that is not executed again */
 		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), number, t->info);
 	set_mask(unblocked);
 }
