@@ -43,12 +43,12 @@ CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
 LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
-LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps serve jvm,\
+LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps translate serve jvm,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 # What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.
 ONE_THREAD := $(if $(filter thread,$(SAN)),$(addprefix src/,arch calltree query insert insert/cost formats cmd/report \
-	   probe/script probe/compile probe/stream steps/calls steps/engine steps/read steps/record steps/stream steps/tables))
+	   probe/script probe/compile probe/stream steps/calls steps/engine steps/read steps/record steps/stream steps/tables translate))
 objects = $(foreach f,$(1),$(if $(filter $(ONE_THREAD:=/),$(dir $(f))),$(PLAIN),$(BUILD))/$(f:.c=.o))
 LIB_OBJ := $(call objects,$(LIB_SRC))
 CMD_OBJ := $(call objects,$(CMD_SRC))
@@ -74,6 +74,12 @@ HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(sort $(wil
 HOOK_LIB := $(addsuffix /libweir.so,$(addprefix $(BUILD)/,lib/x86_64-linux-gnu lib/i386-linux-gnu lib64 lib32))
 HOOK_FLAGS := $(RT_FLAGS) -ftls-model=initial-exec -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
+# The translator in programs that `weir count -- CMD` runs: put there by its recorder, without the loader.
+TRANSLATE_SRC := $(sort $(wildcard src/rt/translate/*.c)) src/rt/translate/entry.S $(filter src/rt/base/proc_%,$(RT_SRC))
+TRANSLATE_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweirtranslate.so
+TRANSLATE_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion -shared -nostdlib \
+	   -Wl,-soname,libweirtranslate.so -Wl,-z,defs -Wl,-z,now -Wl,-z,norelro -Wl,-z,separate-code
+
 # `weir count` puts these in the way of compilers: the program itself under the names of linkers and compilers, and
 # under one of its own that linkers find in the place of lto-wrapper.
 LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold \
@@ -86,7 +92,7 @@ COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
 COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 
 .PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check web-deps tests
-all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
+all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(TRANSLATE_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
 	$(CC) $(SANFLAGS) $(SAN_LD) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
@@ -104,6 +110,10 @@ $(PLAIN)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/
 $(PLAIN)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h src/rt/java/*.h)
 	@mkdir -p $(@D)
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
+
+$(PLAIN)/lib/x86_64-linux-gnu/libweirtranslate.so: $(TRANSLATE_SRC) $(RT_H) $(wildcard src/rt/translate/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(TRANSLATE_FLAGS) -o $@ $(TRANSLATE_SRC)
 
 $(BUILD)/lib64/libweir.so: | $(BUILD)/lib/x86_64-linux-gnu/libweir.so
 	@mkdir -p $(@D) && ln -sf ../lib/x86_64-linux-gnu/libweir.so $@
@@ -160,7 +170,7 @@ UNIT_BIN := $(filter $(patsubst %.c,$(BUILD)/%,$(shell grep -l 'weir-test: tsan'
 FUZZ_REPLAY :=
 ORACLE_BIN :=
 endif
-tests: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
+tests: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(TRANSLATE_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
 
 deps-build:
 	@tools/deps build
@@ -218,6 +228,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/libexec/weir
 	for l in $(notdir $(LINKER_LINKS)); do ln -sf ../../bin/weir $(DESTDIR)$(PREFIX)/libexec/weir/$$l; done
 	install -m 644 $(COUNT_LIB) $(DESTDIR)$(PREFIX)/lib/weir/lib/x86_64-linux-gnu/libweircount.a
+	install -m 755 $(TRANSLATE_LIB) $(DESTDIR)$(PREFIX)/lib/weir/lib/x86_64-linux-gnu/libweirtranslate.so
 	cp -P -R $(BUILD)/lib32 $(BUILD)/lib64 $(DESTDIR)$(PREFIX)/lib/weir/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "arch/x86_code.h"
 
+#include "arch/x86_effects.h"
 #include "arch/x86_zydis.h"
 
 /* The instructions of lesser frequency; everything that is not named goes on to the next one. */
@@ -163,7 +164,10 @@ bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_
 	ZydisDecodedInstruction d;
 	ZydisDecoderContext context;
 	ZydisDecoder decoder;
+	struct x86_effects effects;
 
+	if (is_64 && x86_quick_decode(insn, &effects, code, addr))
+		return true;
 	ZydisDecoderInit(&decoder,
 		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32,
 		is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);

@@ -358,8 +358,9 @@ static void note_pointers(struct follow *f)
 	if (f->is_setting_up) {
 		e->has_sp = sp->kind == X86_ENTRY_ADDRESS;
 		e->sp = sp->offset;
-	} else if (sp->kind != X86_ENTRY_ADDRESS || sp->offset < e->sp) {
-		e->has_sp = false;
+	} else if (sp->kind != X86_ENTRY_ADDRESS ||
+		   (sp->offset < e->sp && f->x.d.mnemonic != ZYDIS_MNEMONIC_CALL)) {
+		e->has_sp = false; /* "call next" is followed by a pop */
 	}
 	if (!e->has_fp && fp->kind == X86_ENTRY_ADDRESS) {
 		e->has_fp = true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weir count: runs a command (a compiler driver, a linker, make) so that every linker it calls is
+ * weir count -- CMD: counts of a program as it is (count_run.c).
+ *
+ * weir count LINK-COMMAND: runs a command (a compiler driver, a linker, make) so that every linker it calls is
  * this program under another name, which puts counting code into what is linked (count_link.c).
  *
  * A folder with links ld, ld.bfd, ld.gold, cc, ... to this program goes in front of COMPILER_PATH,
@@ -18,12 +20,18 @@
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/count_link.h"
+#include "cmd/count_run.h"
 #include "insert/link_command.h"
 
 #define LINKERS_BUILT	  "libexec/weir"
 #define LINKERS_INSTALLED "../libexec/weir"
 
 static const struct option_spec count_options[] = {
+	{'o', "output", OPTION_TEXT, "FILE", "of a program: write the counts there (default trace.weir)",
+		INSERT_OPTION(output)},
+	{'p', "pid", OPTION_TEXT, "PID", "count running processes; a comma list", INSERT_OPTION(pids)},
+	{0, "duration", OPTION_SECONDS, "S", "of a program: end the counting after S seconds",
+		INSERT_OPTION(duration_s)},
 	INSERT_OPTION_ROWS,
 	{0, "no-cache", OPTION_FLAG, NULL, "insert anew, keep nothing for the next link",
 		INSERT_OPTION(no_cache)},
@@ -248,24 +256,71 @@ static int run_in_setup(int argc, char **argv, const struct insert_arguments *a)
 	return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+/* ---- programs as they are ---- */
+
+static int count_program(
+	const struct command *command, const struct insert_arguments *a, int argc, char **argv)
 {
-	char **words = mem_dup(argv, ((size_t)argc + 1) * sizeof(argv[0]));
-	size_t n_words = (size_t)argc;
-	struct insert_arguments a = {0};
+	struct translate_options o = {.output = a->output ? a->output : "trace.weir",
+		.command = argc ? argv : NULL,
+		.duration_s = a->duration_s};
+	pid_t pids[PID_LIST_MAX];
+	int status = STATUS_DONE;
+
+	if (a->pids && argc)
+		return options_usage_error(command, "a command and -p exclude each other");
+	if (!*o.output)
+		return options_usage_error(command, "--output: no file named");
+	if (a->pids)
+		status = pid_list_parse(command, a->pids, pids, &o.n_pids);
+	o.pids = pids;
+	return status ? status
+		      : count_run(&o, a->quiet	   ? RECORD_QUIET
+				      : a->verbose ? RECORD_VERBOSE
+						   : RECORD_NORMAL);
+}
+
+static int count_links(const struct command *command, const struct insert_arguments *a, int argc,
+	char **argv, char **options)
+{
 	struct insert_setup setup;
 	int status;
 
-	if (options_begin(command, &a, &argc, &argv, &status)) {
-		if (argc < 1)
-			status = options_usage_error(command, "needs a link command");
+	if (argc < 1)
+		return options_usage_error(
+			command, "nothing to count: give a link command, or -- and a command, or -p PID");
+	status = insert_setup_init(&setup, command, a);
+	if (status != STATUS_DONE)
+		return status;
+	insert_setup_release(&setup);
+	pass_options(options, (size_t)(argv - options));
+	return run_in_setup(argc, argv, a);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	static const struct option_user users[] = {
+		{"a link command",
+			"only skip counts metrics cpu time-foreign os-calls no-cache verbose quiet"},
+		{"a program behind -- or -p", "output pid duration verbose quiet"},
+	};
+	char **words = mem_dup(argv, ((size_t)argc + 1) * sizeof(argv[0]));
+	size_t n_words = (size_t)argc;
+	struct insert_arguments a = {0};
+	uint64_t given;
+	int status;
+
+	if (options_begin_given(command, &a, &argc, &argv, &status, &given)) {
+		size_t first = n_words - (size_t)argc; /* operand */
+		bool is_program = a.pids || (first > 1 && !strcmp(words[first - 1], "--"));
+
+		if (options_choose_user(command, given, users[is_program].name, "", users, 2) < 0)
+			status = STATUS_USAGE;
+		else if (is_program && !a.pids && !argc)
+			status = options_usage_error(command, "nothing to count: give a command or -p PID");
 		else
-			status = insert_setup_init(&setup, command, &a);
-		if (argc >= 1 && status == STATUS_DONE) {
-			insert_setup_release(&setup);
-			pass_options(words + 1, n_words - 1 - (size_t)argc);
-			status = run_in_setup(argc, argv, &a);
-		}
+			status = is_program ? count_program(command, &a, argc, argv)
+					    : count_links(command, &a, argc, words + first, words + 1);
 	}
 	insert_arguments_release(&a);
 	free(words);
@@ -332,11 +387,15 @@ int count_link_main(int argc, char **argv)
 
 const struct command command_count = {
 	.name = "count",
-	.synopsis = "[OPTIONS] LINK-COMMAND...",
-	.summary = "links a program so that it counts what it executes",
+	.synopsis = "[OPTIONS] -- CMD ARGS...\n"
+		    "[OPTIONS] -p PID[,PID...]\n"
+		    "[OPTIONS] LINK-COMMAND...",
+	.summary = "count exactly what a program executes: as it is, or linked for that",
 	.options = count_options,
 	.stops_at_operand = true,
 	.details =
+		"Behind -- stands a command that is run as it is, and counted with all that it starts.\n"
+		"Its exit status is passed on; an older trace of the same name is kept as FILE.old.\n"
 		"LINK-COMMAND is any command that links: gcc, g++, clang, ld, make, ... The objects and archives\n"
 		"that its linkers get are replaced by copies with counting code (kept in $WEIR_CACHE or\n"
 		"~/.cache/weir/count); nothing else changes.\n"

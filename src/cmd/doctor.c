@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "cmd/count_run.h"
 #include "probe/run/probe_session.h"
 #include "process/proc.h"
 #include "record/kernel_sources.h"
@@ -294,6 +295,23 @@ static void check_steps(struct finding *f)
 	buf_release(&bad);
 }
 
+/* Programs as they are, by the translator inside them. */
+static void check_count(struct finding *f)
+{
+	const char *why = count_run_hindrance();
+
+	if (why) {
+		f->verdict = VERDICT_LIMITED;
+		snprintf(f->text, sizeof(f->text), "programs cannot be counted as they are: %s", why);
+	} else if (geteuid() != 0 && proc_setting("kernel/yama/ptrace_scope", 0) > 0) {
+		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
+			"a command can be counted as it is (weir count --), running processes by root only");
+	} else {
+		say(f, VERDICT_GOOD, "",
+			"commands and running processes can be counted as they are (weir count --)");
+	}
+}
+
 static void check_system_calls(struct finding *f)
 {
 	struct tracepoint enter;
@@ -360,6 +378,7 @@ static const struct check checks[] = {
 	{"system calls", check_system_calls},
 	{"scripts", check_scripts},
 	{"steps", check_steps},
+	{"count", check_count},
 	{"32-bit", check_compat},
 	{"unloads", check_unloads},
 	{"debug files", check_debug_files},

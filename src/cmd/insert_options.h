@@ -17,7 +17,9 @@ struct insert_arguments {
 	const char *metrics, *cpu, *time_foreign, *os_calls;
 	bool counts, verbose, quiet;
 	bool no_cache;		   /* count */
-	const char *output, *mode; /* insert */
+	const char *output, *mode; /* insert; count of a program: output */
+	const char *pids;	   /* count of a program */
+	double duration_s;	   /* the same */
 	bool json;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a run of `weir probe` lost, clause by clause and by reason. */
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "base/json.h"
 #include "cmd/probe.h"
@@ -26,22 +27,33 @@ static const struct {
 	{"stack_unwalked",
 		"stack that was not walked yet when its length, or a map by it, was asked",
 		"stacks that were not walked yet when their length, or a map by them, was asked"},
+	{"texts_cut", "text cut at the limit of str() (--strlen) or join()",
+		"texts cut at the limit of str() (--strlen) or join()"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");
+
+/* Told, but the status stays. */
+#define TEXTS_CUT (offsetof(struct clause_loss, texts_cut) / sizeof(uint64_t))
 
 static uint64_t count_of(const struct clause_loss *loss, size_t reason)
 {
 	return ((const uint64_t *)loss)[reason];
 }
 
-/* Fills in what a clause lost; false when that is nothing. */
-static bool has_lost(
-	const struct probe_session *session, uint32_t clause_i, struct clause_loss *loss)
+/* Whether there is something to tell; whether that is a loss. */
+static bool has_any(const struct clause_loss *loss)
 {
-	probe_session_loss(session, clause_i, loss);
 	for (size_t i = 0; i < N_REASONS; i++)
 		if (count_of(loss, i))
+			return true;
+	return false;
+}
+
+static bool has_lost(const struct clause_loss *loss)
+{
+	for (size_t i = 0; i < N_REASONS; i++)
+		if (count_of(loss, i) && i != TEXTS_CUT)
 			return true;
 	return false;
 }
@@ -102,25 +114,28 @@ bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 	const struct probe_session *session, FILE *out)
 {
 	struct clause_loss loss;
-	bool has_any = false;
+	bool is_loss = false;
 
 	for (uint32_t i = 0; i < s->clauses.n; i++) {
-		if (!has_lost(session, i, &loss))
+		probe_session_loss(session, i, &loss);
+		if (!has_any(&loss))
 			continue;
-		has_any = true;
+		is_loss |= has_lost(&loss);
 		if (setup->is_json)
 			print_json(s, i, &loss, out);
 		print_text(s, i, &loss);
 	}
-	return has_any;
+	return is_loss;
 }
 
 bool probe_has_losses(const struct stream *s, const struct probe_session *session)
 {
 	struct clause_loss loss;
 
-	for (uint32_t i = 0; i < s->clauses.n; i++)
-		if (has_lost(session, i, &loss))
+	for (uint32_t i = 0; i < s->clauses.n; i++) {
+		probe_session_loss(session, i, &loss);
+		if (has_lost(&loss))
 			return true;
+	}
 	return false;
 }

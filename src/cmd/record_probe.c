@@ -195,6 +195,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 			"script: a process was not traced, since there were too many at a time"},
 		{offsetof(struct clause_loss, stack_unwalked),
 			"script: a stack that was not walked yet when its length, or a map by it, was asked"},
+		{offsetof(struct clause_loss, texts_cut),
+			"script: a text was cut at the limit of str()"},
 	};
 
 	uint64_t sum = p->n_dropped;

@@ -69,10 +69,12 @@ static void answer(void *ctx, const char *path, struct http_answer *a)
 	buf_put_cstr(&a->body, "There is no such page.\n");
 }
 
-/* From another machine the port has to be led here; ssh says where we are logged in. */
-static void say_address(const struct http_server *s, const char *before, const char *trace)
+/* From another machine the port has to be led here: that somebody sits there is known by ssh, or by a port that was
+ * chosen, since sudo and screen hide what ssh says. */
+static void say_address(
+	const struct http_server *s, const char *before, const char *trace, bool is_chosen)
 {
-	const char *ssh = getenv("SSH_CONNECTION");
+	bool is_remote = is_chosen || getenv("SSH_CONNECTION");
 	char host[256] = "HOST";
 	unsigned port = http_server_port(s);
 
@@ -81,7 +83,7 @@ static void say_address(const struct http_server *s, const char *before, const c
 		printf(", compared with '%s',", before);
 	printf(" is shown at http://127.0.0.1:%u/%s/ (Ctrl-C ends it)\n", port,
 		http_server_token(s));
-	if (ssh && gethostname(host, sizeof(host) - 1) == 0)
+	if (is_remote && gethostname(host, sizeof(host) - 1) == 0)
 		printf("weir: from your own machine: ssh -N -L %u:127.0.0.1:%u %s, then open the same address there\n",
 			port, port, host);
 	fflush(stdout);
@@ -136,7 +138,7 @@ static int view(
 	hold_signals();
 	rc = http_server_open(&server, (uint16_t)a->port, answer, engine, err);
 	if (rc == 0) {
-		say_address(server, before_path, path);
+		say_address(server, before_path, path, a->port != 0);
 		wait_for_end();
 		http_server_close(server);
 	}

@@ -31,30 +31,36 @@ const char *ran_file_why_another(
 	return NULL;
 }
 
-bool ran_file_open_image(
-	struct ran_file *f, const struct trace_reader *r, uint32_t image, const char **why)
+bool ran_file_open(
+	struct ran_file *f, const char *path, const struct ran_identity *ran, const char **why)
 {
-	const struct trace_image *t = trace_reader_image(r, image);
-	const char *path = trace_reader_string(r, t->path);
-	const struct ran_identity ran = {.build_id = {t->build_id, t->build_id_n},
-		.bytes = t->file_bytes,
-		.mtime_ns = t->file_mtime_ns,
-		.has_mtime = t->file_mtime_ns};
 	struct stat st;
 
 	*why = NULL;
-	if (t->kind != IMAGE_KIND_ELF)
-		*why = "it is not a file";
-	else if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-		 file_map_open(&f->map, path, NULL) < 0)
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || file_map_open(&f->map, path, NULL) < 0)
 		*why = "it cannot be read";
 	else if (elf_file_init(&f->elf, f->map.bytes, NULL) < 0)
 		*why = "it is not an ELF file";
 	else
-		*why = ran_file_why_another(f, &st, &ran);
+		*why = ran_file_why_another(f, &st, ran);
 	if (!*why)
 		return true;
 	ran_file_close(f);
+	return false;
+}
+
+bool ran_file_open_image(
+	struct ran_file *f, const struct trace_reader *r, uint32_t image, const char **why)
+{
+	const struct trace_image *t = trace_reader_image(r, image);
+	const struct ran_identity ran = {.build_id = {t->build_id, t->build_id_n},
+		.bytes = t->file_bytes,
+		.mtime_ns = t->file_mtime_ns,
+		.has_mtime = t->file_mtime_ns};
+
+	if (t->kind == IMAGE_KIND_ELF)
+		return ran_file_open(f, trace_reader_string(r, t->path), &ran, why);
+	*why = "it is not a file";
 	return false;
 }
 

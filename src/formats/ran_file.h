@@ -45,7 +45,10 @@ struct ran_identity {
 /* NULL when the file that is open and has this state is the one that ran, else why not. */
 const char *ran_file_why_another(
 	const struct ran_file *f, const struct stat *st, const struct ran_identity *ran);
-/* The file of an image of a trace. False, with the reason in *why, when there is no such file. */
+/* False, with the reason in *why, when there is no such file at the path. */
+bool ran_file_open(
+	struct ran_file *f, const char *path, const struct ran_identity *ran, const char **why);
+/* The file of an image of a trace. */
 bool ran_file_open_image(
 	struct ran_file *f, const struct trace_reader *r, uint32_t image, const char **why);
 

@@ -153,13 +153,25 @@ int launch_prepare(struct launch *l, char *const *argv, char *const *extra, cons
 	return 0;
 }
 
+int launch_begin(struct launch *l, char *const *argv, struct err *err)
+{
+	if (write(l->go_fd, "g", 1) != 1)
+		return err_sys(err, errno, "'%s': cannot be started", argv[0]);
+	return 0;
+}
+
 int launch_go(struct launch *l, char *const *argv, struct err *err)
+{
+	int rc = launch_begin(l, argv, err);
+
+	return rc < 0 ? rc : launch_settle(l, argv, err);
+}
+
+int launch_settle(struct launch *l, char *const *argv, struct err *err)
 {
 	int errnum = 0;
 	ssize_t n;
 
-	if (write(l->go_fd, "g", 1) != 1)
-		return err_sys(err, errno, "'%s': cannot be started", argv[0]);
 	do
 		n = read(l->error_fd, &errnum, sizeof(errnum));
 	while (n < 0 && errno == EINTR);

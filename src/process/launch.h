@@ -30,6 +30,10 @@ int launch_prepare(struct launch *l, char *const *argv, char *const *extra, cons
 	struct err *err);
 /* Lets the command run; fails with a sentence when exec does. */
 int launch_go(struct launch *l, char *const *argv, struct err *err);
+/* The same in two parts, for its tracer, which has to look at what stops it meanwhile: the first one does not wait, the
+ * second one waits until it has made its exec, or has ended. */
+int launch_begin(struct launch *l, char *const *argv, struct err *err);
+int launch_settle(struct launch *l, char *const *argv, struct err *err);
 /* Gives up a prepared command, or closes what is left open. */
 void launch_abandon(struct launch *l);
 

@@ -26,7 +26,7 @@ export async function close() {
 }
 
 // A page at an address; `errors` and `requests` fill while it lives.
-export async function open(url, { width = 1280, height = 800, dark = false, hash = "" } = {}) {
+export async function open(url, { width = 1280, height = 800, dark = false, hash = "", ready = ".functions .rows .row" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
   const page = await context.newPage();
   page.setDefaultTimeout(30000);
@@ -37,7 +37,7 @@ export async function open(url, { width = 1280, height = 800, dark = false, hash
   page.on("console", (m) => m.type() === "error" && !m.location().url.includes("/q/source?") && errors.push(`${m.text()} ${m.location().url}`));
   page.on("request", (r) => requests.push(r.url()));
   await page.goto(url + hash);
-  await page.waitForSelector(".functions .rows .row, main.failed", { timeout: 30000 });
+  await page.waitForSelector(`${ready}, main.failed`, { timeout: 30000 });
   return { page, errors, requests, context };
 }
 

@@ -149,6 +149,17 @@ kill -INT $pid
 wait $pid
 check "Ctrl-C ends it with status 0" [ $? = 0 ]
 
+port=$(sed 's/.*127.0.0.1:\([0-9]*\).*/\1/;q' view.out) # free again
+unset SSH_CONNECTION
+start_view big.weir
+check "nothing is said of ssh where nobody came by it" [ "$(grep -c ssh view.out)" = 0 ]
+kill $pid
+wait $pid
+start_view big.weir --port "$port"
+check "with a port that was chosen the command is printed, too: sudo hides how one came" grep -qE "ssh -N -L $port:127\.0\.0\.1:$port " view.out
+kill $pid
+wait $pid
+
 SSH_CONNECTION="10.0.0.1 5 10.0.0.2 22" start_view big.weir
 check "over ssh the command that leads the port is printed" grep -qE 'ssh -N -L ([0-9]+):127\.0\.0\.1:\1 ' view.out
 check "another run has another token" [ "${#first}$(grep -c "$first" view.out)" = 320 ]

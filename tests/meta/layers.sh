@@ -11,7 +11,7 @@ declare -A layer=(
 	[process]=4 [formats]=4 [serve]=4
 	[run]=5 [jvm]=5
 	[record]=6
-	[steps]=7 [probe]=7
+	[steps]=7 [probe]=7 [translate]=7
 	[cmd]=8
 	[wasm]=9
 )
@@ -34,6 +34,8 @@ for folder in *; do
 		[ "$to" != "$folder" ] || continue
 		# What the recorder and the hook library agree on is the one thing shared with rt/.
 		[ "$folder $from" != 'record rt/hook/hook_abi.h"' ] && [ "$folder $from" != 'record rt/hook/hook_tree.h"' ] || continue
+		# Likewise what the translator and its recorder agree on.
+		[ "$folder $from" != 'translate rt/translate/translate_abi.h"' ] || continue
 		# Likewise what the inserter, the reader of count files and the counting library agree on.
 		[ "$folder $from" != 'insert rt/count/count_abi.h"' ] && [ "$folder $from" != 'formats rt/count/count_abi.h"' ] || continue
 		if [ -z "${layer[$to]:-}" ]; then

@@ -30,8 +30,8 @@ matrix "$fixture/places.c" 50 gcc-64-O2-split gcc -m64 -O2 -w -gsplit-dwarf
 matrix "$fixture/places.c" 57 clang-64-O0 clang -m64 -O0 -w
 matrix "$fixture/places.c" 57 clang-32-O0 clang -m32 -O0 -w
 matrix "$fixture/places.c" 52 clang-64-O2 clang -m64 -O2 -w
-matrix "$fixture/places.c" 42 clang-32-O2 clang -m32 -O2 -w
-matrix "$fixture/places.c" 42 clang-32-Os clang -m32 -Os -w
+matrix "$fixture/places.c" 46 clang-32-O2 clang -m32 -O2 -w
+matrix "$fixture/places.c" 46 clang-32-Os clang -m32 -Os -w
 matrix "$fixture/places.cc" 16 g++-64-O0 g++ -m64 -O0
 matrix "$fixture/places.cc" 14 g++-32-O2 g++ -m32 -O2
 matrix "$fixture/places.cc" 16 clang++-64-O2 clang++ -m64 -O2

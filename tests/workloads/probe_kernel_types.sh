@@ -40,4 +40,23 @@ check "a field that such a structure has not is an error with its name" grep -q 
 "$WEIR" probe -q 'syscall:getcwd:entry { $v = curtask.fs.pwd.mnt; $m = (struct mount *)((uint64)$v - offsetof(struct mount, mnt)); printf("%d %d\n", bits, $m->mnt.mnt_root == $v->mnt_root); }' \
 	-c 'perl -MPOSIX -e "POSIX::getcwd()"' >mount.txt 2>mount.err
 equal "a structure of the kernel is read at a system call" "64 1" "$(sort -u mount.txt)"
+# --- enumerators keep their names, of the kernel and of programs ------------------------------------------------
+"$WEIR" probe -q 'begin { $t = BPF_MAP_TYPE_ARRAY; printf("%d %s %s\n", $t, $t, BPF_MAP_TYPE_HASH); print(BPF_MAP_TYPE_HASH + 1); @[$t] = count(); }' >kernel.txt 2>&1
+equal "enumerators of the kernel have names and numbers" "2 BPF_MAP_TYPE_ARRAY BPF_MAP_TYPE_HASH 2 @[BPF_MAP_TYPE_ARRAY]: 1" "$(echo $(cat kernel.txt))"
+cat >colours.c <<'C'
+#include <stdio.h>
+enum colour { RED = 1, GREEN = 5, DARK = -3 };
+__attribute__((noinline)) int paint(enum colour c) { __asm__ volatile(""); return c; }
+int main(void)
+{
+	printf("GREEN %d DARK %d %d\n", GREEN, DARK, (int)sizeof(enum colour));
+	fflush(stdout);
+	return paint(DARK) == GREEN;
+}
+C
+for bits in 64 32; do
+	gcc -m$bits -g -O1 -o colours$bits colours.c 2>gcc.txt || { skip "enumerators of $bits-bit programs: gcc -m$bits does not work here" && continue; }
+	timeout 20 "$WEIR" probe -q -O enums.txt "uprobe:./colours$bits:paint /args.c == DARK/ { printf(\"%s %d %s %d %d\n\", GREEN, GREEN, DARK, DARK, sizeof(DARK)); @[RED] = count(); }" -c ./colours$bits >said.txt 2>&1
+	equal "enumerators of a $bits-bit program have names and numbers" "$(cat said.txt) @[RED]: 1" "$(echo $(cat enums.txt))"
+done
 finish

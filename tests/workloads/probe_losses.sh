@@ -58,6 +58,61 @@ resident text
 after 3" "$(sed 's/errno 14/errno -14/' error.txt)"
 equal "what error{} has handled is a loss all the same" "3" "$rc"
 
+# --- texts that are cut: the program has them of 127 to 4000 characters ---
+cat >long.c <<'C'
+#include <string.h>
+static char text[5000];
+__attribute__((noinline)) int take(const char *s, int n) { __asm__ volatile("" ::: "memory"); return s[0] + n; }
+int main(void)
+{
+	int lengths[] = {4000, 127, 128, 129, 5, 0};
+
+	for (int i = 0; i < 6; i++) {
+		memset(text, 0, sizeof(text));
+		take(memset(text, 'x', lengths[i]), lengths[i]);
+	}
+	return 0;
+}
+C
+for mode in $modes; do
+	gcc -m$mode -O1 -g -o long$mode long.c
+	probe long$mode "uprobe:./long$mode:take { print((args.n, strlen(str(args.s)))); }" -c ./long$mode
+	equal "$mode-bit: texts that str() cuts are told, and are no loss" "0 (4000, 128) (127, 127) (128, 128) (129, 128) (5, 5) (0, 0) weir: -e:1: clause 'uprobe:./long$mode:take': 2 texts cut at the limit of str() (--strlen) or join()" \
+		"$rc $(echo $(cat long$mode.txt long$mode.err))"
+	probe long$mode "uprobe:./long$mode:take { print(str(args.s, 3)); if (str(args.s) == \"xx\") { print(1); } }" -c ./long$mode
+	equal "$mode-bit: those of a given length, and comparisons, cut nothing" "0 " "$rc $(cat long$mode.err)"
+	probe long$mode --strlen 4001 "uprobe:./long$mode:take { @ = max(strlen(str(args.s))); }" -c ./long$mode
+	equal "$mode-bit: with a higher limit nothing is cut" "0 @: 4000" "$rc $(echo $(cat long$mode.txt long$mode.err))"
+done
+for mode in $modes; do
+	cat >words.c <<'C'
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+	static char text[300];
+	volatile size_t in_memory = strlen("/nowhere");
+	char *words[] = {"true", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", text, "16", NULL, NULL};
+
+	for (int i = 0; i < 256; i++)
+		text[i] = 'x';
+	for (int i = 0; i < 16; i++)
+		in_memory += strlen(words[i]);
+	for (int i = 0; i < 3; i++) {
+		execve("/nowhere", words, words);
+		words[16] = i ? words[16] : "17";
+		text[256] = i ? 'x' : 0;
+	}
+	return 0;
+}
+C
+	gcc -m$mode -O1 -o words$mode words.c
+	probe words$mode 'syscall:execve:entry /str(args.filename) == "/nowhere"/ { join(args.argv); }' -c ./words$mode
+	line="true 2 3 4 5 6 7 8 9 10 11 12 13 14 $(printf 'x%.0s' {1..256}) 16"
+	equal "$mode-bit: join() tells the words that it leaves out, and the rest of those that are too long" "0 $line $line $line weir: -e:1: clause 'syscall:execve:entry': 3 texts cut at the limit of str() (--strlen) or join()" \
+		"$rc $(echo $(cat words$mode.txt words$mode.err))"
+done
+
 # --- a full map ---
 probe full --max-entries 10 'begin { $i = 0; while ($i < 15) { @m[$i] = $i; $i++; } }'
 equal "a map without room keeps what it has" "10" "$(grep -c '^@m' full.txt)"

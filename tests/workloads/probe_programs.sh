@@ -73,10 +73,10 @@ for mode in $modes; do
 	exec 5>in$mode
 	runs $pid
 	before=$(code $pid ticking$mode)
-	"$WEIR" probe -q "uprobe:./ticking$mode:tick { printf(\"x\\n\"); } uretprobe:./ticking$mode:tick { @r++; }" >killed.txt 2>&1 &
+	"$WEIR" probe -q "uprobe:./ticking$mode:tick { printf(\"x\\n\"); } uretprobe:./ticking$mode:tick { @r++; }" >killed$mode.txt 2>&1 &
 	weir=$!
-	for ((i = 0; i < 300; i++)); do [ -s killed.txt ] && break || sleep 0.02; done
-	check "$mode-bit: the program is probed" [ -s killed.txt -a "$before" != "$(code $pid ticking$mode)" ]
+	for ((i = 0; i < 300; i++)); do [ -s killed$mode.txt ] && break || sleep 0.02; done
+	check "$mode-bit: the program is probed" [ -s killed$mode.txt -a "$before" != "$(code $pid ticking$mode)" ]
 	{ kill -9 $weir && wait $weir; } 2>kill.txt
 	for ((i = 0; i < 100; i++)); do [ "$before" = "$(code $pid ticking$mode)" ] && break || sleep 0.02; done
 	equal "$mode-bit: when weir is killed its breakpoints go too" "$before" "$(code $pid ticking$mode)"

@@ -80,6 +80,16 @@ for m in $modes; do
 			sed 's/ .*//')))"
 	equal "it is no division by zero, $m bit" "" "$(grep 'by zero' length.err)"
 
+	# In loops of every kind, also in each other and in functions of the script.
+	probe loops "config = { show_debug_info = 0 } fn seen(\$n : int64) : int64 { for (\$i : 0..\$n) { @f[ustack(2)] = count(); } return \$n; }
+		uprobe:./ways$m:marked { @m[1] = 1; \$i = 0;
+			for (\$j : 0..3) { @a[ustack(2), \$j] = count(); for (\$k : 0..200) { @b[ustack(2)] = count(); } }
+			while (\$i < (arg0 & 0) + 7) { \$i++; @c[ustack(2), kstack] = count(); @d[ustack(fp, 1)] = count(); }
+			for (\$kv : @m) { @e[ustack(2)] = count(); } \$n = seen(5); print(ustack(2)); exit(); }" -c "./ways$m plain 1"
+	equal "stacks in loops are those behind them, $m bit" "0 marked lower" "$rc $(own loops.txt | head -n 1)"
+	equal "and each turn of a loop has counted, $m bit" "@a 1 @a 1 @a 1 @b 600 @c 7 @d 7 @e 1 @f 5" \
+		"$(echo $(awk '/^@/ { map = $0; sub(/\[.*/, "", map) } /]: [0-9]+$/ && map != "@m" { print map, $NF }' loops.txt | sort))"
+
 	if unshare --fork --pid --mount-proc true 2>/dev/null; then
 		timeout 60 unshare --fork --pid --mount-proc sh -c "(sleep 1; ./ways$m plain 1) &
 			exec '$WEIR' probe -q -d 3 '$script'" >inner.txt 2>inner.err

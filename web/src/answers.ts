@@ -108,6 +108,8 @@ export interface TreeDiff {
 }
 export const flagAbsent = 32;
 
+export const [kindNative, kindKernel] = [1, 2]; // of a function
+
 // A function in one of two traces; null: not measured.
 export interface Side {
   there: boolean;

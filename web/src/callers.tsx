@@ -112,7 +112,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
         </div>
       ))}
       </div>
-      {!lines.length && !flat.isOld && <NoFunctions />}
+      {!lines.length && !flat.isOld && <NoFunctions meta={meta} />}
     </div>
   );
 }

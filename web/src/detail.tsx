@@ -157,7 +157,8 @@ export function DetailPane({ meta }: { meta: Meta }) {
   if (!name)
     return (
       <>
-        <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>
+        {(meta.functions > 0 || isCompared(meta, state)) && <Empty>Select a function to see who calls it and whom it calls: click one, or use the arrow keys.</Empty>}
+        {meta.functions === 0 && !isCompared(meta, state) && <Empty>There is no function to tell of.</Empty>}
         {meta.has.tree && state.pane === "flame" && !isCompared(meta, state) && <HottestPath meta={meta} />}
       </>
     );

@@ -99,7 +99,7 @@ export function DiffFunctionsPane({ meta }: { meta: Meta }) {
           return key === "name" ? <NameCell row={row} /> : <Cell row={row} figure={figure} part={part} unit={answer.value?.metric.unit ?? meta.unit} />;
         }}
       />
-      {!rows.length && !answer.isOld && <NoFunctions />}
+      {!rows.length && !answer.isOld && <NoFunctions meta={meta} />}
     </section>
   );
 }

@@ -5,6 +5,7 @@ import type { Meta, Names, Tree } from "./answers";
 import { Canvas } from "./canvas";
 import { boxAt, deepest, drawFlame, parentOf, rowHeight, scaleOf, type View } from "./flame_draw";
 import { describeBox, isCompared } from "./difference";
+import { whyEmpty } from "./empty_words";
 import { count, human, percent } from "./format";
 import { hottestPath } from "./hottest";
 import { change, hover, useAnswer, useAppState } from "./store";
@@ -118,7 +119,7 @@ export function FlameView({ tree, names, meta, label, hasOrder }: Props) {
     step();
   };
 
-  if (!tree.n || !all) return <Empty>Nothing of {meta.metric} is in this selection. Take a transform or the thread away.</Empty>;
+  if (!tree.n || !all) return <Empty>{whyEmpty(meta, state)}</Empty>;
   return (
     <>
     <div class="controls">

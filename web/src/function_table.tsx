@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A table with a row for each function: rows that are not seen are not there, arrow keys walk, a click selects.
 import type { ComponentChildren } from "preact";
+import type { Meta } from "./answers";
 import { Divider } from "./divider";
+import { whyEmpty } from "./empty_words";
 import { Empty, Sure } from "./parts";
 import { useRows } from "./rows";
 import { useSearch } from "./search";
@@ -113,8 +115,9 @@ export function NameCell({ row }: { row: Named }) {
   );
 }
 
-export function NoFunctions() {
-  const { search } = useAppState();
+export function NoFunctions({ meta }: { meta: Meta }) {
+  const state = useAppState();
+  const { search } = state;
   const { error } = useSearch();
-  return <Empty>{search ? error || `No function matches '${search}'. /…/ is a regular expression; Escape in the search shows all.` : "There are no functions in this selection."}</Empty>;
+  return <Empty>{search ? error || `No function matches '${search}'. /…/ is a regular expression; Escape in the search shows all.` : whyEmpty(meta, state)}</Empty>;
 }

@@ -70,7 +70,7 @@ function OneTrace({ meta }: { meta: Meta }) {
         isExact={(row) => row.exact}
         cell={(row, key) => cell(row, key as Column["key"])}
       />
-      {!rows.length && !answer.isOld && <NoFunctions />}
+      {!rows.length && !answer.isOld && <NoFunctions meta={meta} />}
     </section>
   );
 }

@@ -2,21 +2,23 @@
 // The call graph: an overview with a box that is dragged, the part in it with names, and what chooses how
 // much of it is there. Layout and figures come from weir; places of boxes that stay are sent along.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Graph, GraphBox, Meta, WidthRule } from "./answers";
+import type { Answers, Graph, GraphBox, Meta, WidthRule } from "./answers";
 import { Canvas } from "./canvas";
+import type { Keys } from "./engine";
 import { describeSides, isCompared, signOf } from "./difference";
+import { whyEmpty } from "./empty_words";
 import { count, human, percentOf } from "./format";
 import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
-import { isSelected, selection } from "./state";
+import { functionName, isSelected, keyOfNumber, lastPart, numbersOf, selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
 
 interface Asked {
   filter: string; // "auto" or tenths of a percent
-  open: number[];
-  folded: number[];
-  root: number;
+  open: string[]; // keys of functions
+  folded: string[];
+  root: string; // "": the whole program
   rule: WidthRule;
   names: number;
   left: Datum;
@@ -34,12 +36,12 @@ const rules: WidthRule[] = ["none", "linear", "log", "adaptive"];
 
 function readAsked(text: string, right: Datum): Asked {
   const keys = new URLSearchParams(text);
-  const list = (key: string): number[] => (keys.get(key) ?? "").split(",").filter(Boolean).map(Number);
+  const list = (key: string): string[] => (keys.get(key) ?? "").split(",").filter(Boolean);
   return {
     filter: keys.get("filter") ?? "auto",
     open: list("open"),
     folded: list("folded"),
-    root: Number(keys.get("root") ?? 0),
+    root: keys.get("root") ?? "",
     rule: (keys.get("rule") as WidthRule | null) ?? "log",
     names: Number(keys.get("names") ?? 32),
     left: (keys.get("left") as Datum | null) ?? "none",
@@ -52,7 +54,7 @@ function writeAsked(a: Asked, right: Datum): string {
   if (a.filter !== "auto") keys.set("filter", a.filter);
   if (a.open.length) keys.set("open", a.open.join());
   if (a.folded.length) keys.set("folded", a.folded.join());
-  if (a.root) keys.set("root", String(a.root));
+  if (a.root) keys.set("root", a.root);
   if (a.rule !== "log") keys.set("rule", a.rule);
   if (a.names !== 32) keys.set("names", String(a.names));
   if (a.left !== "none") keys.set("left", a.left);
@@ -69,15 +71,15 @@ export function tenthsToSlider(tenths: number): number {
 }
 
 // One step more or less of what a box shows.
-function step(a: Asked, box: GraphBox, by: 1 | -1): Asked {
+function step(a: Asked, box: GraphBox, key: string, by: 1 | -1): Asked {
   const states = ["folded", "filtered", "open"];
   const next = states[states.indexOf(box.state) + by];
   if (!next) return a;
-  const without = (list: number[]): number[] => list.filter((r) => r !== box.routine);
+  const without = (list: string[]): string[] => list.filter((k) => k !== key);
   return {
     ...a,
-    folded: next === "folded" ? [...without(a.folded), box.routine] : without(a.folded),
-    open: next === "open" ? [...without(a.open), box.routine] : without(a.open),
+    folded: next === "folded" ? [...without(a.folded), key] : without(a.folded),
+    open: next === "open" ? [...without(a.open), key] : without(a.open),
   };
 }
 
@@ -124,6 +126,12 @@ function Shown({ graph, asked, set }: Pick<ControlsProps, "asked" | "set"> & { g
   const position = tenthsToSlider(graph.filter);
   return (
     <p class="shown" role="status">
+      {asked.root && (
+        <>
+          {graph.root ? "Shares are of " : "Not in this selection, so shares are of the whole: "}
+          <b>{functionName(asked.root)}</b>.{" "}
+        </>
+      )}
       {shown} of {graph.functions} functions
       {graph.hidden > 0 && `; ${graph.hidden} more do not fit`}
       {rest > 0 && (
@@ -188,10 +196,17 @@ function Controls({ asked, graph, set, isMoved, isDiff, redo, fit }: ControlsPro
         Fit to view
       </button>
       {isMoved && <button onClick={redo}>Redo layout</button>}
-      {asked.root !== 0 && <button onClick={() => set({ ...asked, root: 0 })}>Whole program as root</button>}
+      {asked.root && <button onClick={() => set({ ...asked, root: "" })}>Whole program as root</button>}
       {graph && <Shown graph={graph} asked={asked} set={set} />}
     </div>
   );
+}
+
+// What gives the numbers that functions have in this selection.
+async function numbersIn(a: Answers, keys: Keys, isDiff: boolean, asked: Asked): Promise<(list: string[]) => number[]> {
+  if (!asked.root && !asked.open.length && !asked.folded.length) return () => [];
+  const names = isDiff ? (await a.diff(keys)).diff!.names : await a.names(keys);
+  return (list) => numbersOf(list, names);
 }
 
 export function GraphPane({ meta }: { meta: Meta }) {
@@ -209,19 +224,22 @@ export function GraphPane({ meta }: { meta: Meta }) {
   const centred = useRef("");
   const [isSized, setSized] = useState(false);
   const overview = useRef<GraphView | undefined>(undefined);
+  const frame = useRef({ x: 0, y: 0 }); // from the pointer to the middle of the frame that it drags
   const selectionKey = JSON.stringify(keys) + isDiff;
   const key = `${selectionKey}|${asked.filter}|${asked.open}|${asked.folded}|${asked.root}|${asked.names}`;
-  const answer = useAnswer(key, (a) =>
-    (isDiff ? a.diffGraph : a.graph).call(a, {
+  const answer = useAnswer(key, async (a) => {
+    const numbers = await numbersIn(a, keys, isDiff, asked);
+    return (isDiff ? a.diffGraph : a.graph).call(a, {
       ...keys,
       filter: asked.filter,
-      open: asked.open.join(),
-      folded: asked.folded.join(),
-      root: asked.root || undefined,
+      open: numbers(asked.open).join(),
+      folded: numbers(asked.folded).join(),
+      root: numbers([asked.root])[0] || undefined,
       names: asked.names,
       places: asked.open.length || asked.folded.length ? last.current?.boxes.map((b) => `${b.routine}:${b.y.toFixed(1)}`).join() : undefined,
-    }),
-  );
+    });
+  });
+  const keyOf = (b: GraphBox): string => keyOfNumber(b.routine, b.name, meta.traces.length > 1 ? lastPart(b.image) : b.image);
   const set = (a: Asked, silently = false): void => change({ graph: writeAsked(a, usualRight) }, silently);
 
   useEffect(() => {
@@ -248,6 +266,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   if (!meta.has.tree) return <Empty>{meta.metric} is counted by function, not by call, so there is no call graph. Choose another metric.</Empty>;
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (!shown) return <Empty>…</Empty>;
+  if (!shown.functions) return <Empty>{whyEmpty(meta, state)}</Empty>;
   const isFoldedAway = state.selected !== "" && !box && !answer.isOld;
   const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: search.test };
 
@@ -268,9 +287,9 @@ export function GraphPane({ meta }: { meta: Meta }) {
       ArrowLeft: () => go(neighbour("in")),
       ArrowUp: () => go(neighbour("up")),
       ArrowDown: () => go(neighbour("down")),
-      Enter: () => box && set(step(asked, box, 1)),
-      Backspace: () => box && set(step(asked, box, -1)),
-      v: () => box && set({ ...asked, root: box.routine }),
+      Enter: () => box && set(step(asked, box, keyOf(box), 1)),
+      Backspace: () => box && set(step(asked, box, keyOf(box), -1)),
+      v: () => box?.routine && set({ ...asked, root: keyOf(box) }),
       a: fit,
       "+": () => setView({ ...view, zoom: Math.min(3, view.zoom * 1.25) }),
       "-": () => setView({ ...view, zoom: Math.max(0.1, view.zoom / 1.25) }),
@@ -293,6 +312,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
           }}
           onPointerDown={(e, x, y) => {
             (e.target as Element).setPointerCapture(e.pointerId);
+            grabFrame(x, y);
             moveFrame(x, y);
           }}
           onPointerMove={(e, x, y) => void (e.buttons && moveFrame(x, y))}
@@ -314,7 +334,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
           onPointerLeave={() => hover("")}
           onDoubleClick={(_, x, y) => {
             const i = boxAt(shown, view, x, y);
-            if (i > 0) set({ ...asked, root: shown.boxes[i]!.routine });
+            if (i > 0) set({ ...asked, root: keyOf(shown.boxes[i]!) });
           }}
           onWheel={(e, x, y) => {
             e.preventDefault();
@@ -337,13 +357,13 @@ export function GraphPane({ meta }: { meta: Meta }) {
       {box && (
         <div class="under">
           <b>{box.name}</b>
-          <button disabled={box.state === "folded" || box.state === "leaf"} onClick={() => set(step(asked, box, -1))}>
+          <button disabled={box.state === "folded" || box.state === "leaf"} onClick={() => set(step(asked, box, keyOf(box), -1))}>
             Collapse
           </button>
-          <button disabled={box.state === "open" || box.state === "leaf"} onClick={() => set(step(asked, box, 1))}>
+          <button disabled={box.state === "open" || box.state === "leaf"} onClick={() => set(step(asked, box, keyOf(box), 1))}>
             Show callees
           </button>
-          {box.routine !== 0 && <button onClick={() => set({ ...asked, root: box.routine })}>Virtual root</button>}
+          {box.routine !== 0 && <button onClick={() => set({ ...asked, root: keyOf(box) })}>Virtual root</button>}
         </div>
       )}
     </section>
@@ -386,10 +406,21 @@ export function GraphPane({ meta }: { meta: Meta }) {
     const x = within(b.x + b.w / 2 - width / 2, -margin - (asked.left === "none" ? 0 : labelRoom), g.w + labelRoom + margin - width);
     setView({ zoom: 1, x, y: within(b.y + b.h / 2 - height / 2, -margin, g.h + margin - height) });
   }
+  // The frame is held where it was taken; a click beside it brings its middle there.
+  function grabFrame(x: number, y: number): void {
+    const o = overview.current;
+    if (!o) return;
+    const { width, height } = size.current;
+    const [halfWidth, halfHeight] = [width / 2 / view.zoom, height / 2 / view.zoom];
+    const held = { x: (view.x + halfWidth - o.x) * o.zoom - x, y: (view.y + halfHeight - o.y) * o.zoom - y };
+    const isWithin = Math.abs(held.x) <= halfWidth * o.zoom && Math.abs(held.y) <= halfHeight * o.zoom;
+    frame.current = isWithin ? held : { x: 0, y: 0 };
+  }
   function moveFrame(x: number, y: number): void {
     const o = overview.current;
     if (!o) return;
-    setView({ ...view, x: o.x + x / o.zoom - size.current.width / 2 / view.zoom, y: o.y + y / o.zoom - size.current.height / 2 / view.zoom });
+    const [toX, toY] = [x + frame.current.x, y + frame.current.y];
+    setView({ ...view, x: o.x + toX / o.zoom - size.current.width / 2 / view.zoom, y: o.y + toY / o.zoom - size.current.height / 2 / view.zoom });
   }
   function onMove(x: number, y: number): void {
     const d = drag.current;
@@ -414,7 +445,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
     const b = shown.boxes[boxAt(shown, view, x, y)];
     if (!b) return;
     const onArrow = b.state !== "leaf" && x > (b.x + b.w - 18 - view.x) * view.zoom;
-    if (onArrow) set(step(asked, b, b.state === "open" ? -1 : 1));
+    if (onArrow) set(step(asked, b, keyOf(b), b.state === "open" ? -1 : 1));
     change({ selected: b.name, image: b.image ?? "" });
   }
 }

@@ -44,6 +44,7 @@ export function Help({ close }: { close: () => void }) {
       </table>
       <p>
         Solid bars and boxes were measured by events and are exact; hatched ones are estimates by samples. Figures are those of <code>weir report --json</code>.
+        {" "}Grey in the flame graph stands for boxes that are too narrow, with all they call: zoom in to see them.
         {" "}Of two traces, + and red is more than before, - and green less, = and grey the same.
       </p>
       <button onClick={() => dialog.current?.close()}>Close</button>

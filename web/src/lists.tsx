@@ -2,16 +2,17 @@
 // Reports that are lists, as they are: threads, modules, hooks, what a script printed.
 import type { ComponentChildren } from "preact";
 import type { FlatRow, Meta } from "./answers";
+import { whyEmpty } from "./empty_words";
 import { count, human } from "./format";
 import { Empty } from "./parts";
-import { selection } from "./state";
+import { selection, type State } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
 type Row = Record<string, unknown>;
 
 interface List {
   kind: string;
-  empty: string;
+  empty: string | ((meta: Meta, state: State) => string);
   needs?: keyof Meta["has"]; // without it there is no such report to ask for
   note?: string; // what it tells, above it
   columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "words" | "long"][];
@@ -60,7 +61,7 @@ const isUsed = (row: Row): boolean => ((row.state ?? {}) as Record<string, boole
 export const lists: Record<string, List> = {
   threads: {
     kind: "threads",
-    empty: "No thread was seen in this selection. Take the stretch of time or the transforms away.",
+    empty: whyEmpty,
     note: "A click on a thread shows it alone in all panes.",
     columns: [
       ["Thread", threadText],
@@ -74,7 +75,12 @@ export const lists: Record<string, List> = {
   },
   modules: {
     kind: "modules",
-    empty: "The trace has no modules: what was imported has names without files. 'weir record' keeps the files that a program maps.",
+    empty: (meta) =>
+      meta.facts.mode === "import"
+        ? "The trace has no modules: what was imported has names without files. 'weir record' keeps the files that a program maps."
+        : meta.loss.cut
+          ? "The part of the trace that has the modules is missing."
+          : "The trace has no modules: it keeps files of a program in which something was seen, and nothing was.",
     note: "How sure it is that names come from the file that ran: its symbols stand on a rung of a ladder, of which a build-id is the highest.",
     columns: [
       ["Module", (r) => <>{text(r.path)}{r.build_id ? <small>build-id {text(r.build_id)}</small> : null}</>, "long"],
@@ -86,7 +92,10 @@ export const lists: Record<string, List> = {
   hooks: {
     kind: "hooks",
     needs: "hooks",
-    empty: "No functions were hooked. 'weir record --functions NAMES' follows every call of those that you name.",
+    empty: (meta) =>
+      meta.loss.cut && meta.has.calls
+        ? "The part of the trace that says which functions were hooked is missing."
+        : "No functions were hooked. 'weir record --functions NAMES' follows every call of those that you name.",
     note: "Functions of which every call was followed, or why one could not be.",
     columns: [
       ["Function", (r) => text(r.function)],
@@ -128,7 +137,7 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (answer.isOld) return <Empty>…</Empty>;
-  if (!answer.value?.rows.length) return <Empty>{list.empty}</Empty>;
+  if (!answer.value?.rows.length) return <Empty>{typeof list.empty === "string" ? list.empty : list.empty(meta, state)}</Empty>;
   return (
     <div class="list" tabIndex={0} aria-label={which}>
       {list.note && <p class="said">{list.note}</p>}

@@ -20,13 +20,13 @@ import { Empty } from "./parts";
 import { Divider } from "./divider";
 import { copyText, Save, savePng } from "./save";
 import { useSearch } from "./search";
-import { selection, transformOf, widthsOf } from "./state";
+import { type paneIds, selection, transformOf, widthsOf } from "./state";
 import { change, current, setPair, useAnswer, useAppState, useHover } from "./store";
 import { SourcePane } from "./source";
 import { Strip } from "./strip";
 import { TimelinePane } from "./timeline";
 
-const panes: [id: string, name: string][] = [
+const panes: [id: (typeof paneIds)[number], name: string][] = [
   ["flame", "Flame graph"],
   ["graph", "Call graph"],
   ["callers", "Bottom-up"],
@@ -122,7 +122,7 @@ function Top({ meta, search, showHelp }: { meta: Meta; search: RefObject<HTMLInp
     <header class="top">
       <h1 title={command}>{command}</h1>
       <span class="facts">
-        {human(meta.total, meta.unit)} {meta.time ? "" : meta.metric}
+        {human(meta.total, meta.unit)} {meta.time ? "" : meta.total === 1 ? meta.metric.replace(/s$/, "") : meta.metric}
         {meta.facts.wall_ns ? ` in ${human(Number(meta.facts.wall_ns), "ns")}` : ""}
       </span>
       <ShowSwitch meta={meta} />

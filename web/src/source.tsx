@@ -2,7 +2,8 @@
 // The source of the selected function, line by line: what each line cost, and how it was executed.
 import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Meta } from "./answers";
+import { kindKernel, kindNative, type Meta, type Names } from "./answers";
+import { whyEmpty } from "./empty_words";
 import { count, human, percent } from "./format";
 import { Empty } from "./parts";
 import { selection } from "./state";
@@ -122,6 +123,15 @@ function hottestOf(rows: Line[]): number {
   return at;
 }
 
+function whyNoFile(names: Names | undefined, name: string): string {
+  const at = names?.name.indexOf(name) ?? -1;
+  if (at < 0) return "The file is not known.";
+  if (names!.kind[at] === kindKernel) return "The file is not known: debug information of the kernel is not read.";
+  if (names!.kind[at] !== kindNative) return "The file is not known: the trace has no lines of this function.";
+  if (!names!.image[at]) return "The file is not known: the trace has the function's name alone.";
+  return "The file is not known: the program has no debug information for it. Compile it with -g.";
+}
+
 function Summary({ f, meta }: { f: SourceFunction; meta: Meta }) {
   return (
     <p class="comment">
@@ -165,8 +175,15 @@ export function SourcePane({ meta }: { meta: Meta }) {
   };
   useEffect(showHottest, [name, hottest]);
 
+  if (!name && !meta.functions) return <Empty>{whyEmpty(meta, state)}</Empty>;
   if (!name) return <Empty>Select a function to see its source: a click in the list at the left, or / and a part of its name.</Empty>;
-  if (answer.error) return <Empty>{answer.error}</Empty>;
+  if (answer.error)
+    return (
+      <Empty>
+        {answer.error}
+        {!meta.samples && !meta.has.counts && ". 'weir record' takes samples, which have lines; 'weir count' counts each line."}
+      </Empty>
+    );
   if (answer.isOld || !answer.value) return <Empty>…</Empty>;
   const { functions, rows } = answer.value;
   const hasText = rows.some((r) => r.text !== null);
@@ -176,7 +193,7 @@ export function SourcePane({ meta }: { meta: Meta }) {
         <Summary key={`${f.name}${f.file}`} f={f} meta={meta} />
       ))}
       <p class="file">
-        <span>{functions[0]?.file ?? "The file is not known: the program has no debug information for it. Compile it with -g."}</span>
+        <span>{functions[0]?.file ?? whyNoFile(names.value, functions[0]?.name ?? name)}</span>
         {hottest >= 0 && rows[hottest]!.line !== null && (
           <button title="the line that cost most itself" onClick={showHottest}>
             Hottest line: {rows[hottest]!.line}

@@ -21,6 +21,8 @@ export interface State {
   show: string; // of two traces: "before", "after", or "" for the difference
 }
 
+export const paneIds = ["flame", "graph", "callers", "timeline", "source", "threads", "modules", "hooks", "probes"] as const;
+
 const none: State = {
   pane: "flame",
   metric: "",
@@ -43,7 +45,7 @@ export function readState(hash: string): State {
   const keys = new URLSearchParams(hash.replace(/^#/, ""));
   const text = (key: keyof State): string => keys.get(key) ?? (none[key] as string);
   return {
-    pane: text("pane"),
+    pane: paneIds.find((id) => id === keys.get("pane")) ?? none.pane,
     metric: text("metric"),
     thread: text("thread"),
     from: text("from"),
@@ -91,8 +93,12 @@ export function lastPart(path: string | null | undefined): string {
 // Several images may have a function of one name: `main`, `_start`, `init`. An image that stands there without its
 // folders is that of two traces.
 export function isSelected(state: State, name: string | undefined, image: string | null | undefined): boolean {
-  if (!state.selected || name !== state.selected) return false;
-  return !state.image || (state.image.includes("/") ? (image ?? "") : lastPart(image)) === state.image;
+  return state.selected !== "" && name !== undefined && isFunction(name, image, state.selected, state.image);
+}
+
+// `inImage`: "" is any.
+function isFunction(name: string, image: string | null | undefined, called: string, inImage: string): boolean {
+  return name === called && (!inImage || (inImage.includes("/") ? (image ?? "") : lastPart(image)) === inImage);
 }
 
 // As weir splits them: a ';' in an expression between slashes is not between two transforms.
@@ -119,4 +125,37 @@ export function transformOf(kind: string, name: string): string {
 export function widthsOf(state: State): [functions: number, detail: number, names: number] {
   const [a, b, c] = state.widths.split(",").map((w) => Number(w) || 0);
   return [a ?? 0, b ?? 0, c ?? 0];
+}
+
+// A function in an address. Its number would not do: a transform, a thread, a stretch of time give other numbers.
+const wholeProgram = "@"; // is number 0
+export function functionKey(name: string, image: string | null | undefined): string {
+  return encodeURIComponent(name) + (image ? `@${encodeURIComponent(image)}` : "");
+}
+export function keyOfNumber(number: number, name: string, image: string | null | undefined): string {
+  return number ? functionKey(name, image) : wholeProgram;
+}
+
+export function functionName(key: string): string {
+  return decodeKey(key.split("@")[0]!);
+}
+
+// The numbers that functions have in a selection; those that are not in it have none.
+export function numbersOf(keys: string[], names: { name: string[]; image: string[] }): number[] {
+  const numbers: number[] = [];
+  for (const key of keys) {
+    const [name, image] = key.split("@").map(decodeKey);
+    const number = key === wholeProgram ? 0 : names.name.findIndex((n, i) => i > 0 && isFunction(n, names.image[i], name!, image ?? ""));
+    if (number >= 0) numbers.push(number);
+  }
+  return numbers;
+}
+
+// An address may have been cut or made by hand.
+function decodeKey(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

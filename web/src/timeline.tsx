@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Meta, type Timeline, unitOfPlaces } from "./answers";
 import { Canvas } from "./canvas";
+import { whyEmpty } from "./empty_words";
 import type { Keys } from "./engine";
 import { charWidthOf, monospace, type Surface } from "./flame_draw";
 import { count, human, shorten } from "./format";
@@ -221,6 +222,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
         Nothing was seen in this stretch of time. <button onClick={() => change({ from: "", to: "" })}>All of the time</button>
       </Empty>
     );
+  if (!t.threads.length && !meta.total && !meta.has.timeless) return <Empty>{whyEmpty(meta, state)}</Empty>;
   if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts, trees that were kept in the program (--tree) and imported stacks are sums. 'weir record' without --tree keeps the time of each sample and call.</Empty>;
   const lookAt = (to: Look): void => setLook(isAll(to, all) ? undefined : { ...to, key });
   const describe = (x: number, y: number): string => {
@@ -271,7 +273,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
           </select>
         </label>
         <span class="said" role="status">
-          {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads; ` : ""}
+          {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads: choose one above; ` : ""}
           {rowsInWords(t).map((words) => `${words}; `)}
           {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
           {unit === "ns" ? "" : "imported stacks have no time: they lie in the order of their lines; "}

@@ -328,7 +328,8 @@ static int add_sampled(struct source_view *v, const struct report *report, struc
 			"'%s': has no source lines (neither counts of blocks nor samples)",
 			trace_reader_name(report->reader));
 	else if (rc == 0 && !v->functions.n)
-		rc = err_set(err, ERR_NOT_FOUND, "'%s': no sample of %s is in a function '%s'",
+		rc = err_set(err, ERR_NOT_FOUND,
+			"'%s': no sample of %s is in a function '%s': 'weir record -F 9999' takes more, 'weir count' counts each line",
 			trace_reader_name(report->reader), report->profile->metric,
 			report->options->function);
 	return rc;

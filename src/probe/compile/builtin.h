@@ -34,7 +34,7 @@ struct builtin {
 /* Tables, each up to a NULL name. */
 extern const struct builtin name_builtins[], task_builtins[], stack_builtins[], output_builtins[],
 	map_builtins[], text_builtins[], bytes_builtins[], value_builtins[], named_builtins[],
-	message_builtins[];
+	message_builtins[], type_builtins[];
 
 /* The one behind `b` in all tables, or the first; NULL behind the last. `table` is for the walk. */
 const struct builtin *builtin_next(const struct builtin *b, size_t *table);

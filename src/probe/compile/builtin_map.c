@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "probe/compile/builtin.h"
+#include "probe/script/tree_search.h"
 
 #define LHIST_STEPS_MAX 1000
 
@@ -54,6 +56,76 @@ static ir_value lower_delete(struct lower *l, const struct expr *e)
 
 	return ir_set_imm(&l->ir, BPF_JEQ,
 		lower_map_delete(l, meaning_of(l, map)->map, map->args ? map->args : map->next), 0);
+}
+
+/* --- find() ------------------------------------------------------------------------------------ */
+
+static bool is_change(void *ctx, const struct expr *e)
+{
+	(void)ctx;
+	return e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP;
+}
+
+static struct expr *copy_alone(struct check_clause *c, const struct expr *e)
+{
+	struct expr *copy = arena_zalloc(c->session->script->arena, sizeof(*copy));
+
+	*copy = *e;
+	copy->next = NULL;
+	return copy;
+}
+
+/* find(@m, key, $x) is has_key(@m, key), e->b, and when that holds $x = @m[key], e->c. */
+static void make_find(struct check_clause *c, struct expr *e)
+{
+	const struct expr *map = e->args, *key = map->next, *result = key->next;
+	struct expr *entry = copy_alone(c, map), *value = copy_alone(c, e);
+
+	e->b = copy_alone(c, e);
+	e->b->name = "has_key";
+	e->b->args = copy_alone(c, map);
+	e->b->args->next = copy_alone(c, key);
+	e->b->n_args = 2;
+	entry->args = copy_alone(c, key);
+	entry->n_args = 1;
+	*value = (struct expr){.kind = EXPR_ASSIGN,
+		.place = e->place,
+		.height = e->height,
+		.a = copy_alone(c, result),
+		.b = entry};
+	e->c = value;
+}
+
+static const struct type *check_find(struct check_clause *c, struct expr *e)
+{
+	static const struct tree_search changes = {.is_expr = is_change};
+	struct expr *map = e->args, *key = map->next, *result = key->next;
+
+	if (map->kind != EXPR_MAP || map->args || result->kind != EXPR_LOCAL ||
+		expr_has(key, &changes)) {
+		check_error(c, e->place, "arguments",
+			"find() needs a map, a key that changes nothing, and a variable");
+		return builtin_hint_form(c, e);
+	}
+	if (!e->b)
+		make_find(c, e);
+	for (struct expr *a = map; a; a = a->next)
+		a->type[c->mode] = check_void(c);
+	if (check_expr(c, e->b)->kind == TYPE_BAD || check_expr(c, e->c)->kind == TYPE_BAD)
+		return check_bad(c);
+	return check_bool(c);
+}
+
+static ir_value lower_find(struct lower *l, const struct expr *e)
+{
+	ir_value found = ir_new_value(&l->ir);
+	ir_label none = ir_new_label(&l->ir);
+
+	ir_copy(&l->ir, found, lower_value(l, e->b));
+	ir_branch_imm(&l->ir, BPF_JEQ, found, 0, none);
+	lower_effect(l, e->c);
+	ir_place_label(&l->ir, none);
+	return found;
 }
 
 /* --- len() ------------------------------------------------------------------------------------- */
@@ -265,6 +337,8 @@ const struct builtin map_builtins[] = {
 	{"delete", "delete(@MAP[KEY]) or delete(@MAP, KEY)", 1, 2, .check = check_delete,
 		.lower = lower_delete, .has_effect = true},
 	{"has_key", "has_key(@MAP, KEY)", 2, 2, .check = check_has_key, .lower = lower_has_key},
+	{"find", "find(@MAP, KEY, $RESULT)", 3, 3, .check = check_find, .lower = lower_find,
+		.has_effect = true},
 	{"len", "len(@MAP), len(STACK) or len(ARRAY)", 1, 1, .check = check_len,
 		.lower = lower_len},
 	{"count", "count()", 0, 0, AGGREGATE(COUNT)},

@@ -206,7 +206,8 @@ static void put_head(struct lower *l, uint32_t format, ir_mem mem)
 		ir_alu(&l->ir, BPF_OR, low, high));
 }
 
-/* join: the texts that the words of an array point to, up to a NULL or as many as there is room. */
+/* join: the texts that the words of an array point to, up to a NULL or as many as there is room. What is
+ * left out is counted. */
 static void put_words(
 	struct lower *l, const struct expr *e, const struct shape *room, ir_mem mem, uint32_t at)
 {
@@ -224,8 +225,11 @@ static void put_words(
 		o.offset = (int64_t)i * word;
 		p = lower_read(l, &o, word, false);
 		ir_branch_imm(&l->ir, BPF_JEQ, p, 0, end);
-		lower_read_text(l, space, p, f->shape->n, mem, at + f->offset);
+		lower_read_text_to_limit(l, space, p, f->shape->n, mem, at + f->offset);
 	}
+	o.offset = (int64_t)room->n_fields * word;
+	ir_branch_imm(&l->ir, BPF_JEQ, lower_peek(l, space, lower_address(l, &o), word), 0, end);
+	lower_count_loss(l, offsetof(struct clause_loss, texts_cut));
 	ir_place_label(&l->ir, end);
 }
 

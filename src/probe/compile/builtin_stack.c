@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "probe/compile/builtin.h"
+#include "probe/script/tree_search.h"
 #include "probe/stream/stack_copy.h"
 
 #define USER_STACK (1ull << 8) /* BPF_F_USER_STACK */
@@ -220,31 +221,53 @@ static bool is_empty(const struct lower *l)
 	return point_has(l->kind, POINT_IS_OURS);
 }
 
-static ir_value lower_kstack(struct lower *l, const struct expr *e)
+static enum stack_way way_of(const struct lower *l, const struct expr *e)
 {
+	if (type_of(l, e)->kind == TYPE_KSTACK)
+		return STACK_OF_KERNEL;
+	return is_by_frame_pointers(e) ? STACK_BY_POINTERS : STACK_BY_RULES;
+}
+
+static ir_value lower_stack(struct lower *l, const struct expr *e)
+{
+	uint32_t n = frames_wanted(l, e);
+	enum stack_way way = way_of(l, e);
+
 	if (is_empty(l))
 		return ir_const(&l->ir, 0);
 	l->stream->uses_stacks = true;
-	return stack(l, false, frames_wanted(l, e));
+	if (l->stacks[way][n])
+		return l->stacks[way][n];
+	return way == STACK_BY_RULES ? lower_stack_walk(l, n)
+				     : stack(l, way == STACK_BY_POINTERS, n);
 }
 
 static void ustack_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
-	ir_value id;
-
 	(void)n;
-	if (is_empty(l)) {
-		id = ir_const(&l->ir, 0);
-	} else {
-		l->stream->uses_stacks = true;
-		id = is_by_frame_pointers(e) ? stack(l, true, frames_wanted(l, e))
-					     : lower_stack_walk(l, frames_wanted(l, e));
-	}
-	lower_user_address(l, id, mem, at);
+	lower_user_address(l, lower_stack(l, e), mem, at);
+}
+
+static bool walk_ahead(void *ctx, const struct expr *e)
+{
+	struct lower *l = ctx;
+	const struct meaning *m = meaning_of(l, e);
+
+	if ((e->kind == EXPR_NAME || e->kind == EXPR_CALL) && m && m->kind == MEANING_BUILTIN &&
+		m->builtin->check == check_stack)
+		l->stacks[way_of(l, e)][frames_wanted(l, e)] = lower_stack(l, e);
+	return false;
+}
+
+/* While a clause runs its stacks stay as they are. A walk in a loop is a loop in a loop, which the verifier
+ * gives up on. */
+void lower_stacks_of(struct lower *l, const struct stmt *loop)
+{
+	stmt_has(loop, &(struct tree_search){.is_expr = walk_ahead, .ctx = l});
 }
 
 #define USTACK .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
-#define KSTACK .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
+#define KSTACK .check = check_stack, .lower = lower_stack, .detail = TYPE_KSTACK
 
 const struct builtin stack_builtins[] = {
 	{"ustack", .help = "stack of the program", USTACK},

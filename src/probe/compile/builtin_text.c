@@ -54,7 +54,9 @@ static void str_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t
 		lower_into(l, a, mem, at, bytes);
 	else if (!a->next && bytes < limit) /* its beginning is enough */
 		lower_read_text(l, space, lower_value(l, a), bytes, mem, at);
-	else if (!a->next || a->next->is_constant[l->mode])
+	else if (!a->next)
+		lower_read_text_to_limit(l, space, lower_value(l, a), bytes, mem, at);
+	else if (a->next->is_constant[l->mode])
 		lower_read_full_text(l, space, lower_value(l, a), bytes, mem, at);
 	else
 		lower_read_text_up_to(

@@ -6,7 +6,7 @@
 
 static const struct builtin *const tables[] = {name_builtins, task_builtins, stack_builtins,
 	output_builtins, map_builtins, text_builtins, bytes_builtins, value_builtins,
-	named_builtins, message_builtins};
+	named_builtins, message_builtins, type_builtins};
 
 const struct builtin *builtin_next(const struct builtin *b, size_t *table)
 {

@@ -323,6 +323,7 @@ static const struct type *check_unary(struct check_clause *c, struct expr *e)
 	enum mode m = c->mode;
 	const struct type *type;
 	uint64_t v;
+	bool is_lowest;
 
 	if (e->op == OP_DEREF)
 		return check_deref(c, e);
@@ -331,11 +332,14 @@ static const struct type *check_unary(struct check_clause *c, struct expr *e)
 	if (e->op == OP_NOT ? !check_scalar(c, e->a, "the operand of !")
 			    : !check_integer(c, e->a, "the operand"))
 		return check_bad(c);
-	/* As in bpftrace, what ~ gives has no sign. */
-	type = e->op == OP_NOT		? check_bool(c)
-	       : e->op == OP_COMPLEMENT ? check_int(c, 8, false)
-					: check_int(c, 8, !type_is_unsigned64(e->a->type[m]));
 	v = e->a->constant[m];
+	/* The lowest number of 64 bits has no literal but this one. */
+	is_lowest = e->op == OP_NEGATE && e->a->kind == EXPR_INT && v == 1ull << 63;
+	/* As in bpftrace, what ~ gives has no sign. */
+	type = e->op == OP_NOT ? check_bool(c)
+	       : e->op == OP_COMPLEMENT
+		       ? check_int(c, 8, false)
+		       : check_int(c, 8, is_lowest || !type_is_unsigned64(e->a->type[m]));
 	if (e->a->is_constant[m])
 		check_set_constant(c, e, type,
 			e->op == OP_NOT	     ? !v

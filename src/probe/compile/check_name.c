@@ -66,8 +66,8 @@ const struct type *check_name(struct check_clause *c, struct expr *e)
 	type = check_global(c, e);
 	if (type)
 		return type;
-	if (types_source_enumerator(check_types(c), e->name, &value))
-		return enumerator(c, e, value, NULL);
+	if (types_source_enumerator(check_types(c), e->name, &value, &of))
+		return enumerator(c, e, value, of);
 	if (check_known_constant(c->mode, e->name, &value))
 		return enumerator(c, e, value, NULL);
 	return unknown_name(c, e);

@@ -10,7 +10,7 @@
 #define CHECK_VALUE_MAX	   4096 /* bytes of a structure or array held by value */
 #define CHECK_DEPTH_MAX	   400	/* of nested expressions and statements */
 #define CHECK_JOIN_WORDS   16	/* that join() takes */
-#define CHECK_JOIN_BYTES   64	/* of each */
+#define CHECK_JOIN_BYTES   256	/* of each */
 #define CHECK_FIELDS_MAX   256	/* of a structure or array that is printed or kept */
 #define CHECK_HAYSTACK_MAX 4096 /* bytes of a string that is searched */
 #define CHECK_SEARCH_MAX   65536 /* bytes of a string times words that are looked for in it */

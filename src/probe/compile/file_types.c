@@ -272,18 +272,20 @@ bool file_types_call(struct file_types *f, enum mode mode, const char *path, uin
 }
 
 /* Files that say different things say nothing. */
-static bool set_enumerator(void *ctx, const char *name, int64_t *value)
+static bool set_enumerator(void *ctx, const char *name, int64_t *value, const struct type **of)
 {
 	const struct file_set *set = ctx;
 	struct type_source s;
+	const struct type *type;
 	bool is_found = false;
 	int64_t one;
 
 	for (size_t i = 0; i < n_asked(set); i++) {
-		if (!open_dwarf(set->files[i], &s) || !s.enumerator(s.ctx, name, &one))
+		if (!open_dwarf(set->files[i], &s) || !s.enumerator(s.ctx, name, &one, &type))
 			continue;
 		if (is_found && one != *value)
 			return false;
+		*of = is_found && type != *of ? NULL : type;
 		*value = one;
 		is_found = true;
 		set->files[i]->is_used = true;

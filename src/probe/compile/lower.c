@@ -75,6 +75,29 @@ static void clear_local(struct lower *l, const struct variable *v)
 		ir_zero(&l->ir, v->storage, 0, lower_padded_size(t));
 }
 
+static void lower_loop(struct lower *l, const struct stmt *s)
+{
+	bool is_outermost = !l->loop;
+
+	if (is_outermost)
+		lower_stacks_of(l, s);
+	switch (s->kind) {
+	case STMT_WHILE:
+		lower_while(l, s);
+		break;
+	case STMT_FOR:
+		lower_for(l, s);
+		break;
+	case STMT_FOR_MAP:
+		lower_for_map(l, s);
+		break;
+	default:
+		lower_unroll(l, s);
+	}
+	if (is_outermost)
+		memset(l->stacks, 0, sizeof(l->stacks));
+}
+
 static void lower_stmt(struct lower *l, const struct stmt *s)
 {
 	switch (s->kind) {
@@ -85,13 +108,10 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 		lower_if(l, s);
 		break;
 	case STMT_WHILE:
-		lower_while(l, s);
-		break;
 	case STMT_FOR:
-		lower_for(l, s);
-		break;
+	case STMT_FOR_MAP:
 	case STMT_UNROLL:
-		lower_unroll(l, s);
+		lower_loop(l, s);
 		break;
 	case STMT_BREAK:
 		ir_jump(&l->ir, l->loop ? l->loop->end : l->end);
@@ -113,9 +133,6 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 		else
 			clear_local(l, meaning_of(l, s->a)->variable);
 		break;
-	case STMT_FOR_MAP:
-		lower_for_map(l, s);
-		break;
 	}
 }
 
@@ -127,8 +144,8 @@ static void make_locals(struct lower *l, struct variable *locals)
 	for (struct variable *v = locals; v; v = v->next) {
 		const struct type *t = v->type[l->mode];
 
-		v->storage = !t			? 0
-			     : v->is_addressed	? ir_new_scratch(&l->ir, lower_padded_size(t))
+		v->storage = !t			 ? 0
+			     : v->is_addressed	 ? ir_new_scratch(&l->ir, lower_padded_size(t))
 			     : lower_is_value(t) ? ir_new_value(&l->ir)
 						 : ir_new_memory(&l->ir, lower_padded_size(t));
 		clear_local(l, v);

@@ -18,6 +18,9 @@ struct loop_labels {
 	struct loop_labels *outer;
 };
 
+/* How a stack is walked: by call-frame information, along frame pointers, and the kernel's. */
+enum stack_way { STACK_BY_RULES, STACK_BY_POINTERS, STACK_OF_KERNEL, N_STACK_WAYS };
+
 /* Of what runs. */
 enum task_number { TASK_THREAD, TASK_PROCESS };
 
@@ -34,6 +37,8 @@ struct lower {
 	ir_label failed[N_FAILURES];
 	ir_value error[N_ERROR_FACTS]; /* kept for error {}; 0 = nobody asks */
 	struct loop_labels *loop;
+	/* By their frames: those that were walked in front of a loop. */
+	ir_value stacks[N_STACK_WAYS][STREAM_STACK_FRAMES + 1];
 	struct point_types *point_types; /* for facts of the running kernel */
 	bool uses_site, reads_user, is_in_error, is_in_function;
 	uint32_t n_looping; /* clauses with loops at this point, this one too */
@@ -142,6 +147,11 @@ ir_value lower_read_text(
 /* The same for n characters: behind them is no NUL. */
 void lower_read_full_text(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+/* Up to 8 bytes as a number; 0 when they cannot be read, which is no failure. */
+ir_value lower_peek(struct lower *l, enum space space, ir_value address, uint32_t bytes);
+/* And counts a text that goes on behind them. */
+void lower_read_text_to_limit(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
 /* Of at most `length` and n characters. */
 void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, ir_value length,
 	uint32_t n, ir_mem mem, uint32_t at);
@@ -219,6 +229,9 @@ uint32_t lower_n_cpus(void);
 
 /* lower_stack_walk.c: the id of the program's stack, walked by call-frame information */
 ir_value lower_stack_walk(struct lower *l, uint32_t n_frames);
+
+/* builtin_stack.c: walks the stacks that are asked for in a loop, for stacks[] */
+void lower_stacks_of(struct lower *l, const struct stmt *loop);
 
 /* lower_self.c */
 ir_value lower_self_value(struct lower *l, const struct variable *v);

@@ -251,9 +251,10 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 			&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n, IR_V(address));
 	} else {
 		l->reads_user = true;
-		rc = point_has(l->kind, POINT_IN_FILES) ? read_text_patiently(l, address, n, mem, at)
-						  : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
-							    IR_M(mem, at), n, IR_V(address));
+		rc = point_has(l->kind, POINT_IN_FILES)
+			     ? read_text_patiently(l, address, n, mem, at)
+			     : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), n,
+				       IR_V(address));
 	}
 	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
 	return rc;
@@ -266,8 +267,8 @@ ir_value lower_read_text(
 	return read_text(l, space, address, IR_I(n), mem, at);
 }
 
-/* The helper always ends with a NUL: the last character is read by itself. */
-void lower_read_full_text(
+/* The helper always ends with a NUL: the last character is read by itself. Gives n when there was one. */
+static ir_value read_full_text(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
 {
 	struct object last = {.kind = OBJECT_ADDRESS, .space = space, .address = address};
@@ -277,6 +278,37 @@ void lower_read_full_text(
 	last.offset = n - 1;
 	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
 	ir_store(&l->ir, mem, (int32_t)(at + n - 1), 1, lower_read(l, &last, 1, false));
+	ir_place_label(&l->ir, done);
+	return got;
+}
+
+void lower_read_full_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	read_full_text(l, space, address, n, mem, at);
+}
+
+ir_value lower_peek(struct lower *l, enum space space, ir_value address, uint32_t bytes)
+{
+	ir_mem mem = ir_new_memory(&l->ir, 8);
+
+	ir_zero(&l->ir, mem, 0, 8);
+	IR_CALL_(&l->ir, read_helper(l, space), IR_M(mem, 0), IR_I(bytes), IR_V(address));
+	return ir_load(&l->ir, mem, 0, 8, false);
+}
+
+void lower_read_text_to_limit(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_label done = ir_new_label(&l->ir);
+	ir_value got = read_full_text(l, space, address, n, mem, at), next;
+
+	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
+	ir_branch_imm(
+		&l->ir, BPF_JEQ, ir_load(&l->ir, mem, (int32_t)(at + n - 1), 1, false), 0, done);
+	next = lower_peek(l, space, ir_alu_imm(&l->ir, BPF_ADD, address, n), 1);
+	ir_branch_imm(&l->ir, BPF_JEQ, next, 0, done);
+	lower_count_loss(l, offsetof(struct clause_loss, texts_cut));
 	ir_place_label(&l->ir, done);
 }
 

@@ -210,8 +210,10 @@ static void take_space(struct stack_walk *w)
 static void put_frame(struct stack_walk *w)
 {
 	ir_value at = ir_address(w->ir, w->frames, 8), h;
+	/* The verifier may have lost, of values that are in many places, that i is below n_frames. */
+	ir_value room = ir_alu_imm(w->ir, BPF_AND, w->i, STACK_FRAMES_ROOM - 1);
 
-	at = ir_alu(w->ir, BPF_ADD, at, ir_alu_imm(w->ir, BPF_LSH, w->i, 3));
+	at = ir_alu(w->ir, BPF_ADD, at, ir_alu_imm(w->ir, BPF_LSH, room, 3));
 	ir_store_at(w->ir, at, 0, 8, w->ip);
 	h = ir_alu(w->ir, BPF_MUL, ir_alu(w->ir, BPF_XOR, w->id, w->ip),
 		ir_const(w->ir, (int64_t)STACK_HASH));

@@ -137,7 +137,7 @@ static const struct type *kernel_function(void *ctx, const char *name)
 	return s.function(s.ctx, name);
 }
 
-static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
+static bool kernel_enumerator(void *ctx, const char *name, int64_t *value, const struct type **of)
 {
 	struct kernel_types *k = ctx;
 	struct type_source s;
@@ -145,7 +145,7 @@ static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
 	if (!k->is_for_kernel || !kernel_opened(k))
 		return false;
 	s = btf_types_source(k->btf);
-	return s.enumerator(s.ctx, name, value);
+	return s.enumerator(s.ctx, name, value, of);
 }
 
 int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name, const char *path)
@@ -298,8 +298,9 @@ void point_types_usdt(struct point_types *p, struct types *types, struct check_c
 	clause->n_operands = (uint32_t)n;
 }
 
-static bool is_function_word(const struct expr *e)
+static bool is_function_word(void *ctx, const struct expr *e)
 {
+	(void)ctx;
 	return e->kind == EXPR_NAME && (!strcmp(e->name, "args") || !strcmp(e->name, "retval"));
 }
 

@@ -73,6 +73,12 @@ static void read_parameter(struct point_reader *r)
 			r->p->parameters->n);
 }
 
+/* name=uprobe:... : bpftrace has names for points, which mean nothing yet. */
+static bool ends_name(const struct point_reader *r, char c)
+{
+	return c == '=' && !r->n_colons && r->text.n && r->p->lexer.text[r->at + 1] != '=';
+}
+
 static void count_colon(struct point_reader *r)
 {
 	if (!r->n_colons++)
@@ -98,6 +104,11 @@ static void read_point(struct point_reader *r)
 		}
 		if (c == '$' && isdigit((unsigned char)l->text[r->at + 1])) {
 			read_parameter(r);
+			continue;
+		}
+		if (ends_name(r, c)) {
+			r->text.n = 0;
+			r->at++;
 			continue;
 		}
 		if (c == ':')
@@ -129,7 +140,7 @@ static void cut_predicate(struct point_reader *r)
 	}
 }
 
-/* point = { character except white space "," "{" | '"' { any } '"' | "$" digits } */
+/* point = [ name "=" ] { character except white space "," "{" | '"' { any } '"' | "$" digits } */
 static struct point_text *parse_point(struct parser *p)
 {
 	struct point_text *point = arena_zalloc(p->arena, sizeof(*point));

@@ -103,10 +103,11 @@ struct clause_loss {
 	uint64_t busy;	       /* no scratch area was free, by the loader's beginning */
 	uint64_t stack_failed; /* a stack could not be stored */
 	uint64_t loop_limit;   /* a loop ended because it ran too often */
-	uint64_t other; /* division by zero, index behind an array, a value that cannot be read */
-	uint64_t unseen;       /* programs of the traced processes without the uprobe; the loader's */
-	uint64_t left_out;     /* processes that were to be traced and were too many; the loader's */
+	uint64_t other;	 /* division by zero, index behind an array, a value that cannot be read */
+	uint64_t unseen; /* programs of the traced processes without the uprobe; the loader's */
+	uint64_t left_out; /* processes that were to be traced and were too many; the loader's */
 	uint64_t stack_unwalked; /* len() of a stack that the program has not walked itself */
+	uint64_t texts_cut;	 /* by the limit of str() without a length; told, but no loss */
 };
 
 /* What every record in the rings begins with; arguments follow in the shapes of its format. */
@@ -176,8 +177,8 @@ struct stream_piece {
 	uint32_t predicate_at, predicate_n; /* instructions; n = 0: no predicate */
 	uint32_t action_at, action_n;
 	uint32_t functions_n; /* of these, at the end, so many are functions */
-	bool is_there;	     /* false: this mode cannot be compiled (why_not) or does not occur */
-	const char *why_not; /* a sentence, or NULL */
+	bool is_there;	      /* false: this mode cannot be compiled (why_not) or does not occur */
+	const char *why_not;  /* a sentence, or NULL */
 	uint32_t scratch_bytes; /* that it needs; 0 = none */
 	bool uses_site;		/* wants STREAM_WORD_SITE */
 	bool reads_user; /* reads memory of the program: a program that may sleep is better */

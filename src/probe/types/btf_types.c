@@ -105,9 +105,10 @@ static const char *enumerator_at(
 }
 
 /* No table: enumerators are asked for seldom, and only by scripts that are about the kernel. */
-static bool find_enumerator(void *ctx, const char *name, int64_t *value)
+static bool find_enumerator(void *ctx, const char *name, int64_t *value, const struct type **of)
 {
-	const struct btf_data *d = &((struct btf_types *)ctx)->data;
+	struct btf_types *b = ctx;
+	const struct btf_data *d = &b->data;
 
 	for (uint32_t id = 1; id < d->offsets.n; id++) {
 		struct btf_record r = btf_data_get(d, id);
@@ -117,6 +118,9 @@ static bool find_enumerator(void *ctx, const char *name, int64_t *value)
 			if (strcmp(enumerator_at(d, &r, i, &v), name))
 				continue;
 			*value = v;
+			*of = b->builder.types ? btf_build_type(&b->builder, id) : NULL;
+			if (*of && (*of)->kind != TYPE_INT)
+				*of = NULL;
 			return true;
 		}
 	}

@@ -191,9 +191,11 @@ static void add_enumerators(struct pass *p, const struct die *d)
 		at && die_read(p->reader, d->unit, at, &child) && child.tag != DIE_TAG_END;
 		at = die_behind(p->reader, &child))
 		if (child.tag == DIE_TAG_ENUMERATOR && die_text(&child, DIE_NAME, &name) &&
-			die_number(&child, DIE_CONST_VALUE, &value))
+			die_number(&child, DIE_CONST_VALUE, &value)) {
 			add_key(p, key_of(NAME_KIND_ENUMERATOR, name.p, name.n), RANK_DEFINED,
 				&child);
+			add_key(p, key_of(NAME_KIND_ENUM_WITH, name.p, name.n), RANK_DEFINED, d);
+		}
 }
 
 /* True when what is inside the entry has names too. */
@@ -391,7 +393,7 @@ bool dwarf_name_index_code(struct dwarf_name_index *x, struct die_reader *r, uin
 bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
 	const char *name, struct die *out)
 {
-	enum name_pass pass = kind == NAME_KIND_ENUMERATOR ? PASS_ENUMERATORS
+	enum name_pass pass = kind >= NAME_KIND_ENUMERATOR ? PASS_ENUMERATORS
 			      : kind >= NAME_KIND_FUNCTION ? PASS_CODE
 							   : PASS_TYPES;
 	const struct name_place *place;

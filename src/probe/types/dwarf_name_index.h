@@ -25,6 +25,7 @@ enum name_kind {
 	NAME_KIND_VARIABLE,
 	NAME_KIND_LINKAGE,    /* functions by the name that linkers see */
 	NAME_KIND_ENUMERATOR, /* by its plain name; those of functions' own types are not found */
+	NAME_KIND_ENUM_WITH,  /* the enum that has such an enumerator */
 	N_NAME_KINDS
 };
 /* What a pass over the entries looks for. */

@@ -28,8 +28,8 @@ struct dwarf_types {
 	struct dwarf_builder builder;
 	struct types *types;
 	struct place_source places;
-	struct arena *calls;	 /* places that were given out */
-	bool was_tried;		 /* `debug` was */
+	struct arena *calls; /* places that were given out */
+	bool was_tried;	     /* `debug` was */
 };
 
 static bool has_debug_info(const struct elf_file *elf)
@@ -297,14 +297,21 @@ static bool find_variable(void *ctx, const char *name, const struct type **type,
 	return true;
 }
 
-static bool find_enumerator(void *ctx, const char *name, int64_t *value)
+static bool find_enumerator(void *ctx, const char *name, int64_t *value, const struct type **of)
 {
 	struct dwarf_types *d = ctx;
 	struct die entry;
 
-	return ready(d) &&
-	       dwarf_name_index_find(&d->names, d->reader, NAME_KIND_ENUMERATOR, name, &entry) &&
-	       die_number(&entry, DIE_CONST_VALUE, (uint64_t *)value);
+	if (!ready(d) ||
+		!dwarf_name_index_find(&d->names, d->reader, NAME_KIND_ENUMERATOR, name, &entry) ||
+		!die_number(&entry, DIE_CONST_VALUE, (uint64_t *)value))
+		return false;
+	*of = NULL;
+	if (dwarf_name_index_find(&d->names, d->reader, NAME_KIND_ENUM_WITH, name, &entry))
+		*of = dwarf_build_type(&d->builder, &entry);
+	if (*of && (*of)->kind != TYPE_INT)
+		*of = NULL;
+	return true;
 }
 
 struct type_source dwarf_types_source(struct dwarf_types *d)

@@ -75,14 +75,14 @@ struct type {
 	bool is_complete; /* false: a struct of which only the name is known */
 	bool is_variadic;
 	bool is_by_reference; /* STRUCT: arguments and results of it are addresses of copies */
-	enum space space;	      /* POINTER: of what it points to; STRUCT: whose it is */
+	enum space space;     /* POINTER: of what it points to; STRUCT: whose it is */
 	enum aggregation aggregation; /* AGGREGATION */
 	uint64_t size;		      /* bytes in memory, as sizeof says */
 	uint32_t align;
-	const char *name;		 /* "struct item", "size_t", or NULL */
+	const char *name;	 /* "struct item", "size_t", or NULL */
 	const char *enumerators; /* of an enum: "RED=0 GREEN=5", or NULL when they are not known */
-	const struct type *of;		 /* POINTER, ARRAY, FUNCTION (returns) */
-	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
+	const struct type *of;	 /* POINTER, ARRAY, FUNCTION (returns) */
+	uint64_t n;		 /* ARRAY elements, STRING and BYTES capacity */
 	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters */
 	uint32_t n_fields;
 	uint8_t depth; /* how deep it is nested by value and by pointers: at most TYPE_DEPTH_MAX */
@@ -117,8 +117,8 @@ struct type_source {
 	/* A global variable: its type and linker address; false when there is none. NULL: it has
 	 * none. */
 	bool (*variable)(void *ctx, const char *name, const struct type **type, uint64_t *iaddr);
-	/* The value of an enumerator; false when there is none. NULL: it has none. */
-	bool (*enumerator)(void *ctx, const char *name, int64_t *value);
+	/* The value of an enumerator, and its enum or NULL; false when there is none. NULL: it has none. */
+	bool (*enumerator)(void *ctx, const char *name, int64_t *value, const struct type **of);
 };
 
 struct types;
@@ -146,7 +146,8 @@ const struct type *types_completed(struct types *t, const struct type *type);
 bool types_enumerator(
 	const struct types *t, const char *name, int64_t *value, const struct type **type);
 /* Likewise, of the sources. */
-bool types_source_enumerator(const struct types *t, const char *name, int64_t *value);
+bool types_source_enumerator(
+	const struct types *t, const char *name, int64_t *value, const struct type **type);
 /* A function or an extern variable's type as the script declares it, then as the sources know it;
  * NULL when nobody does. The address of a variable is always that of the sources: 0 when none of
  * them has it. */

@@ -98,12 +98,13 @@ bool types_enumerator(
 	return true;
 }
 
-bool types_source_enumerator(const struct types *t, const char *name, int64_t *value)
+bool types_source_enumerator(
+	const struct types *t, const char *name, int64_t *value, const struct type **type)
 {
 	for (size_t i = 0; i < t->n_sources; i++) {
 		const struct type_source *s = &t->sources[i];
 
-		if (s->enumerator && s->enumerator(s->ctx, name, value))
+		if (s->enumerator && s->enumerator(s->ctx, name, value, type))
 			return true;
 	}
 	return false;

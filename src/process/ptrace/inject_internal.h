@@ -25,6 +25,8 @@ int remote_thread_wait_event(struct remote_thread *t, uint64_t deadline_ns, stru
 int remote_thread_get_regs(struct remote_thread *t, struct err *err);
 int remote_thread_set_regs(struct remote_thread *t, struct err *err);
 int remote_thread_gone(const struct remote_thread *t, struct err *err);
+/* It stands, by an interruption: replaces an EINTR that only we have caused. */
+int remote_thread_repeat_call(struct remote_thread *t, struct err *err);
 
 /* --- remote_frame.c ----------------------------------------------------------------------- */
 

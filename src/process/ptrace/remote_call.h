@@ -29,6 +29,7 @@ struct remote_thread {
 	bool is_interrupted; /* it was told to stop */
 	bool is_stopped;
 	bool is_gone; /* it ended, or became another program */
+	int end_status; /* as from waitpid, when its end was seen here */
 	union {
 		struct user_regs_struct r64;
 		struct remote_regs32 r32;

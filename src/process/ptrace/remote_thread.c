@@ -101,6 +101,7 @@ enum remote_stop remote_thread_wait(struct remote_thread *t, uint64_t deadline_n
 	if (!rc)
 		return REMOTE_STOP_LATE;
 	if (rc < 0 || !WIFSTOPPED(status)) {
+		t->end_status = rc < 0 ? 0 : status;
 		t->is_gone = true;
 		t->is_seized = t->is_stopped = false;
 		return REMOTE_STOP_GONE;
@@ -228,8 +229,7 @@ bool remote_thread_is_restarting(const struct remote_thread *t)
 	return false;
 }
 
-/* Replaces an EINTR that only we have caused. */
-static int repeat_interrupted_call(struct remote_thread *t, struct err *err)
+int remote_thread_repeat_call(struct remote_thread *t, struct err *err)
 {
 	long number = remote_thread_syscall(t);
 
@@ -263,7 +263,7 @@ int remote_thread_stop(struct remote_thread *t, uint64_t deadline_ns, struct err
 	if (rc == 0)
 		rc = remote_thread_get_regs(t, err);
 	if (rc == 0)
-		rc = repeat_interrupted_call(t, err);
+		rc = remote_thread_repeat_call(t, err);
 	return rc;
 }
 

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks and source lines with exact counts, as records 0x55 have them: of every function of which
- * an instruction was executed, and of those that could have been.
- *
- * Which functions count as not executed: those of images of which something was executed, whose
- * file is at hand and the same, and has debug information in it: of these all that have lines. Of
- * the program itself (the image with `main`) debug information may be in a file of its own; when it
- * has none, all that have a name.
- *
- * With `lines_only` other libraries are left out, and so are functions without lines; a note counts
- * them. Coverage of a program would be buried under that of the C library, whose debug information
- * many systems have in files of its own.
+ * Blocks and source lines with exact counts of the functions of a trace of steps: formats/counted_code.h
+ * has the rules.
  *
  * Blocks of a function that are not executed come from the file, too; without it a function has
  * those alone that were executed, and a note says so.

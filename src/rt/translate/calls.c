@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls. Most are made as they are; those that the translator has a part in are here, or in tasks.c
+ * (threads and processes), signals.c and frames.c.
+ */
+#include "translate.h"
+
+#define ARCH_SET_GS_ 0x1001
+#define ARCH_GET_GS_ 0x1004
+#define ARCH_SHSTK_LOW 0x5001
+#define ARCH_SHSTK_HIGH 0x5005
+#define PR_SET_SECCOMP_ 22
+#define PTRACE_TRACEME_ 0
+
+bool is_confined;
+
+static bool is_failure(int64_t result)
+{
+	return result < 0 && result >= -4095;
+}
+
+/* The call of the registers, as it is. */
+static bool make(struct thread *t)
+{
+	for (;;) {
+		uint64_t number = t->a.regs[RAX];
+
+		(void)number;
+		if (!translate_safe_call(t, t->a.regs))
+			return false;
+		/* The kernel does not write to pages that are watched. */
+		if (t->result != -EFAULT || is_confined || !regions_unwatch())
+			return true;
+	}
+}
+
+/* Memory has changed: what was translated of it is of the past. */
+static bool make_memory(struct thread *t)
+{
+	const uint64_t *r = t->a.regs;
+	uint64_t number = r[RAX], start = r[RDI], bytes = r[RSI];
+
+	if (!make(t))
+		return false;
+	if (is_failure(t->result))
+		return true;
+	if (number == SYS_mremap) {
+		regions_changed(start, PAGE_UP(start + bytes));
+		start = (uint64_t)t->result;
+		bytes = r[RDX];
+	} else if (number == SYS_mmap || number == SYS_shmat) {
+		start = (uint64_t)t->result;
+	}
+	if (number == SYS_shmat || number == SYS_shmdt) {
+		start = PAGE_DOWN(number == SYS_shmat ? (uint64_t)t->result : start);
+		bytes = PAGE_BYTES;
+	}
+	regions_changed(PAGE_DOWN(start), PAGE_UP(start + bytes));
+	return true;
+}
+
+static bool make_arch(struct thread *t)
+{
+	const uint64_t *r = t->a.regs;
+
+	if (r[RDI] == ARCH_SET_GS_) {
+		t->a.program_gs = r[RSI];
+		t->result = 0;
+	} else if (r[RDI] == ARCH_GET_GS_) {
+		t->result = translate_copy((void *)r[RSI], &t->a.program_gs, 8) ? 0 : -EFAULT;
+	} else if (r[RDI] >= ARCH_SHSTK_LOW && r[RDI] <= ARCH_SHSTK_HIGH) {
+		t->result = -EOPNOTSUPP; /* as where there is no shadow stack: returns are jumps here */
+	} else {
+		return make(t);
+	}
+	return true;
+}
+
+static bool make_ptrace(struct thread *t)
+{
+	if (t->a.regs[RDI] == PTRACE_TRACEME_) {
+		t->a.pc -= 2;
+		translate_leave(t, TRANSLATE_WHY_TRACED); /* and makes the call natively */
+		t->a.pc += 2;
+	}
+	return make(t);
+}
+
+static bool make_one(struct thread *t)
+{
+	const uint64_t *r = t->a.regs;
+
+	switch (r[RAX]) {
+	case SYS_rt_sigaction:
+		t->result = signals_action(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
+		return true;
+	case SYS_rt_sigprocmask:
+		if (t->pending)
+			return false;
+		t->result = signals_mask(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
+		return true;
+	case SYS_sigaltstack:
+		t->result = signals_stack(t, r[RDI], r[RSI]);
+		return true;
+	case SYS_rt_sigreturn:
+		if (t->pending)
+			return false;
+		frame_pop(t);
+		t->result = -EFAULT;
+		return true;
+	case SYS_rseq:
+		t->result = -ENOSYS; /* code that is to be aborted would have to be at its own address */
+		return true;
+	case SYS_arch_prctl:
+		return make_arch(t);
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_mremap:
+	case SYS_shmat:
+	case SYS_shmdt:
+		return make_memory(t);
+	case SYS_seccomp:
+		is_confined = true;
+		return make(t);
+	case SYS_prctl:
+		is_confined |= r[RDI] == PR_SET_SECCOMP_;
+		return make(t);
+	case SYS_ptrace:
+		return make_ptrace(t);
+	default:
+		return make(t);
+	}
+}
+
+static void tell(struct thread *t, uint64_t number, bool ends)
+{
+	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)t->result,
+		(uint32_t)((uint64_t)t->result >> 32), ends};
+
+	words_put(t, TRANSLATE_WORD_CALL, words, 5);
+}
+
+static bool changes_maps(uint64_t number)
+{
+	return number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap ||
+	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk;
+}
+
+bool calls_make(struct thread *t)
+{
+	uint64_t number = t->a.regs[RAX];
+	int64_t result = 0;
+
+	if (t->pending)
+		return false;
+	if (number == SYS_exit || number == SYS_exit_group)
+		tell(t, number, true);
+	switch (task_call(t, &result)) {
+	case TASK_INTERRUPTED:
+		return false;
+	case TASK_MADE:
+		t->result = result;
+		break;
+	case TASK_NOT_ONE:
+		if (!make_one(t))
+			return false;
+		break;
+	}
+	tell(t, number, false);
+	if ((header.options & TRANSLATE_OPTION_STEPS) && changes_maps(number))
+		translate_service(TRANSLATE_MAPS, t, 0);
+	t->a.regs[RAX] = (uint64_t)t->result;
+	t->a.regs[RCX] = t->a.pc;
+	t->a.regs[R11] = t->a.flags;
+	return true;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread's area: this page, the tables of jump targets, counters, events, two stacks. */
+#ifndef WEIR_RT_TRANSLATE_THREADS_H
+#define WEIR_RT_TRANSLATE_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout.h"
+#include "translate_abi.h"
+
+enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+struct signal_stack {
+	uint64_t sp;
+	int32_t flags;
+	uint32_t unused;
+	uint64_t size;
+};
+
+#define COPIES 4
+#define SIGINFO_BYTES 128
+
+struct thread {
+	struct translate_thread a;
+	uint8_t unused[T_SLOT_RAX - sizeof(struct translate_thread)];
+	uint64_t slot_rax, slot_rcx, slot_rdx, slot_any;
+	uint64_t target, go;
+	uint64_t enter, miss_ret, miss_jump;
+	uint64_t stack;
+	uint32_t exit, unused2;
+	uint32_t pending, unused3; /* number of the signal */
+	int64_t result;
+
+	/* A signal that waits. */
+	uint64_t waiting_mask; /* of the program, while all is blocked */
+	uint8_t info[SIGINFO_BYTES];
+	uint64_t context_flags;	     /* uc_flags, cs ... ss, err, trapno, cr2 of the kernel's frame */
+	uint64_t segments, error, trap, cr2;
+	uint8_t fp_words[48];	     /* sw_reserved of the kernel's frame */
+	bool has_fp_words;
+	bool is_sync;
+	uint64_t kept_mask;	     /* SIGNALS_KEPT that the program has blocked */
+	uint64_t held;		     /* those of them that have come meanwhile */
+	struct signal_stack altstack; /* the program's */
+	uint64_t new_mask;	     /* to be set when the program goes on */
+	bool has_new_mask;
+	uint32_t cannot;	     /* enum translate_why */
+	uint32_t variant;	     /* of what is at pc */
+	uint32_t fault_block;	     /* with is_sync: what is left of the block; TRANSLATE_NO_BLOCK: nothing */
+	int32_t fault_rest;
+	const void *copy_of;	     /* struct group that is in a copy */
+	uint64_t copy_at;
+	/* How what handlers have interrupted is entered: by the address of their frames. */
+	struct {
+		uint64_t frame, pc;
+		uint32_t variant;
+	} resumes[8];
+	uint32_t n_resumes;
+	bool is_ending; /* the signal that waits kills the program */
+	/* Copies of groups: room near the arena of the same number. */
+	struct {
+		uint64_t arena;
+		uint8_t *room;
+	} copies[COPIES];
+	uint64_t kernel_stack; /* of signals: its low end */
+	uint8_t frame_area[] __attribute__((aligned(64)));
+};
+
+#define THREAD_AT(member, at) _Static_assert(offsetof(struct thread, member) == (at), #member)
+THREAD_AT(a.self, T_SELF);
+THREAD_AT(a.cost, T_COST);
+THREAD_AT(a.events_at, T_EVENTS_AT);
+THREAD_AT(a.pc, T_PC);
+THREAD_AT(a.regs, T_REGS);
+THREAD_AT(a.flags, T_FLAGS);
+THREAD_AT(slot_rax, T_SLOT_RAX);
+THREAD_AT(slot_any, T_SLOT_ANY);
+THREAD_AT(target, T_TARGET);
+THREAD_AT(go, T_GO);
+THREAD_AT(enter, T_ENTER);
+THREAD_AT(miss_ret, T_MISS_RET);
+THREAD_AT(miss_jump, T_MISS_JUMP);
+THREAD_AT(stack, T_STACK);
+THREAD_AT(exit, T_EXIT);
+THREAD_AT(pending, T_PENDING);
+THREAD_AT(result, T_RESULT);
+
+/* What is where in an area. */
+#define AREA_COUNTERS 0x201000u
+#define COUNTER_ROOM  (8u << 21)
+#define AREA_EVENTS   (AREA_COUNTERS + COUNTER_ROOM)
+#define EVENTS_ROOM   0x200000u
+#define AREA_GUARD    (AREA_EVENTS + EVENTS_ROOM)
+#define AREA_STACK    (AREA_GUARD + 0x2000u)
+#define STACK_ROOM    0x20000u
+#define AREA_SIGNALS  (AREA_STACK + STACK_ROOM)
+#define SIGNALS_ROOM  0x10000u
+#define AREA_BYTES    (AREA_SIGNALS + SIGNALS_ROOM)
+
+#pragma GCC visibility push(hidden)
+/* A new area, or that of a thread that has ended; NULL: no memory, or too many threads. */
+struct thread *thread_new(void);
+void threads_forget_others(struct thread *t); /* in a child of fork */
+static inline struct thread *thread_self(void)
+{
+	struct thread *t;
+
+	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
+	return t;
+}
+#pragma GCC visibility pop
+
+#endif

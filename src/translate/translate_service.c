@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* What the translator asks its recorder for, by an int3 with a number in rax (enum translate_service). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/user.h>
+
+#include "base/clock.h"
+#include "process/proc.h"
+#include "translate/session_internal.h"
+
+#define SENTENCE_BYTES 300
+
+/* --- regions ----------------------------------------------------------------------------------- */
+
+struct region_search {
+	uint64_t addr;
+	struct proc_mapping found; /* start == end: nothing */
+	char *path;		   /* its own copy */
+};
+
+static void look_for_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct region_search *search = ctx;
+
+	if (search->addr < m->start || search->addr >= m->end)
+		return;
+	free(search->path);
+	search->path = mem_strdup(m->path);
+	search->found = *m;
+	search->found.path = search->path;
+}
+
+static bool is_ordinary_file(const struct proc_mapping *m)
+{
+	return m->inode && m->path[0] == '/' && strncmp(m->path, "/memfd:", 7) &&
+	       strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/SYSV", 5);
+}
+
+static uint32_t region_flags(const struct proc_mapping *m)
+{
+	return (is_ordinary_file(m) && !m->is_shared ? TRANSLATE_REGION_FILE : 0) |
+	       (m->prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
+	       (m->is_shared ? TRANSLATE_REGION_SHARED : 0) |
+	       (!strcmp(m->path, "[vsyscall]") ? TRANSLATE_REGION_VSYSCALL : 0);
+}
+
+static void take_mapping(struct translate_session *s, struct traced_program *p,
+	const struct proc_mapping *m, struct translate_region *region)
+{
+	region->start = m->start;
+	region->end = m->end;
+	region->flags = region_flags(m);
+	if (region->flags & TRANSLATE_REGION_FILE && !(region->flags & TRANSLATE_REGION_WRITABLE))
+		vec_push(&p->files, ((struct file_code){m->start, m->end}));
+	module_history_map(s->modules, p->process,
+		&(struct image_query){.pid = (uint32_t)p->pid,
+			.mapping = *m,
+			.process_start_ns = p->process->start_ns},
+		clock_mono_ns());
+}
+
+/* 0, or 1 when the buffer is too small. */
+static int64_t give_functions(
+	struct traced_program *p, struct translate_region *region, const struct region_functions *f)
+{
+	region->n_functions = (uint32_t)f->n;
+	counts_functions(p->counts, f->v, f->n);
+	if (f->n > region->n_room)
+		return 1;
+	if (!program_write(p, region->functions, f->v, f->n * sizeof(f->v[0])))
+		region->n_functions = 0;
+	return 0;
+}
+
+static int64_t serve_region(struct translate_session *s, struct traced_program *p, uint64_t at)
+{
+	struct region_functions functions = {0};
+	struct translate_region region;
+	struct region_search search = {0};
+	const struct mapping *mapping;
+	int64_t answer = 0;
+
+	if (!program_read(p, at, &region, sizeof(region)))
+		return -1;
+	search.addr = region.address;
+	proc_each_mapping(p->pid, look_for_mapping, &search, NULL);
+	region.start = region.end = region.address;
+	region.flags = region.n_functions = 0;
+	/* Rows up to now are of what was mapped up to now. */
+	program_blocks(s, p, false);
+	if (search.path && search.found.prot & PROT_EXEC) {
+		take_mapping(s, p, &search.found, &region);
+		mapping = addrspace_find(p->process->space, (struct vaddr){region.address});
+		if (mapping)
+			region_functions_find(
+				&functions, count_trace_functions(s->figures), mapping);
+		answer = give_functions(p, &region, &functions);
+	}
+	region_functions_release(&functions);
+	free(search.path);
+	return program_write(p, at, &region, sizeof(region)) ? answer : -1;
+}
+
+/* --- the others -------------------------------------------------------------------------------- */
+
+static const char *const whys[] = {
+	[TRANSLATE_WHY_INSTRUCTION] = "it has an instruction that the translator does not know",
+	[TRANSLATE_WHY_GS] = "it uses the gs segment itself",
+	[TRANSLATE_WHY_TRACED] = "it is traced by another process",
+	[TRANSLATE_WHY_MEMORY] = "there is no memory for translated code",
+	[TRANSLATE_WHY_FAULT] = NULL, /* it dies, as it would without us */
+	[TRANSLATE_WHY_BLOCKS] = "it has more blocks than can be numbered",
+};
+
+static void restore_regs(struct user_regs_struct *r, const struct translate_thread *area)
+{
+	r->rax = area->regs[0];
+	r->rcx = area->regs[1];
+	r->rdx = area->regs[2];
+	r->rbx = area->regs[3];
+	r->rsp = area->regs[4];
+	r->rbp = area->regs[5];
+	r->rsi = area->regs[6];
+	r->rdi = area->regs[7];
+	r->r8 = area->regs[8];
+	r->r9 = area->regs[9];
+	r->r10 = area->regs[10];
+	r->r11 = area->regs[11];
+	r->r12 = area->regs[12];
+	r->r13 = area->regs[13];
+	r->r14 = area->regs[14];
+	r->r15 = area->regs[15];
+	r->rip = area->pc;
+	r->eflags = area->flags;
+	r->gs_base = area->program_gs;
+}
+
+/* From here on it runs natively; what it has counted until now stays. */
+static bool serve_leave(
+	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+{
+	uint64_t why = regs->rsi;
+	struct translate_thread area;
+
+	if (!thread_area(t, regs->rdi, &area))
+		return false;
+	thread_read(s, t, t->area);
+	thread_free_area(t);
+	t->is_translated = false;
+	t->is_left = why == TRANSLATE_WHY_TRACED;
+	restore_regs(regs, &area);
+	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			"thread %d of process %d is not counted from here on: %s", t->tid,
+			t->program->pid, whys[why]);
+		if (why == TRANSLATE_WHY_INSTRUCTION)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
+				area.pc);
+		counts_tell(t->program->counts, true, 1, text);
+		translate_note(s, "%s", text);
+	}
+	return true;
+}
+
+static void serve_report(struct translate_session *s, const struct traced_thread *t, uint64_t at)
+{
+	char text[SENTENCE_BYTES];
+	size_t n = 0;
+
+	while (n < sizeof(text) - 1 && program_read(t->program, at + n, text + n, 1) && text[n])
+		n++;
+	text[n] = 0;
+	counts_tell(t->program->counts, false, 1, text);
+	translate_note(s, "process %d: %s", t->program->pid, text);
+}
+
+void thread_serve(
+	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+{
+	int64_t answer = 0;
+
+	switch (regs->rax) {
+	case TRANSLATE_REGION:
+		answer = serve_region(s, t->program, regs->rdi);
+		break;
+	case TRANSLATE_EXEC:
+		thread_read(s, t, regs->rdi);
+		program_blocks(s, t->program, true);
+		break;
+	case TRANSLATE_LEAVE:
+		if (serve_leave(s, t, regs))
+			return;
+		answer = -1;
+		break;
+	case TRANSLATE_FORKED:
+		t->program->is_inherited = false;
+		t->area = regs->rdi;
+		break;
+	case TRANSLATE_REPORT:
+		serve_report(s, t, regs->rdi);
+		break;
+	default:
+		answer = -1;
+	}
+	regs->rax = (uint64_t)answer;
+}

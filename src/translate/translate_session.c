@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "translate/translate_session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "process/host_facts.h"
+#include "process/proc.h"
+#include "record/name_frames.h"
+#include "translate/session_internal.h"
+
+#define FLUSH_NS 1000000000u
+#define EARLY_NS 1000000000u /* so long a thread waits for who has made it */
+
+void translate_note(struct translate_session *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (s->options->note)
+		s->options->note(s->options->ctx, text);
+}
+
+void translate_write_counts(struct translate_session *s, struct traced_program *p)
+{
+	count_trace_add(s->figures, p->counts, p->process, clock_mono_ns());
+}
+
+/* --- while it runs ----------------------------------------------------------------------------- */
+
+static bool work(void *ctx)
+{
+	struct translate_session *s = ctx;
+	uint64_t now = clock_mono_ns();
+	struct err err;
+
+	translate_let_early_go(s, now - EARLY_NS);
+	if (now - s->flushed_ns < FLUSH_NS)
+		return true;
+	s->flushed_ns = now;
+	if (!s->result->write_error.code && trace_writer_flush(s->w, &err) < 0)
+		s->result->write_error = err;
+	return true;
+}
+
+static int drive(void *ctx, struct err *err)
+{
+	return translate_drive(ctx, err);
+}
+
+/* --- one recording ----------------------------------------------------------------------------- */
+
+static int open_translator(void *ctx, char *const **environment, struct err *err)
+{
+	struct translate_session *s = ctx;
+
+	(void)environment;
+	return translator_image_open(&s->image, s->options->translator, err);
+}
+
+static void write_facts(struct translate_session *s)
+{
+	const struct translate_options *o = s->options;
+
+	host_facts_write(s->w);
+	host_facts_targets(s->w, &(struct host_targets){o->command, o->pids, o->n_pids, false});
+	trace_writer_meta(s->w, "event", "instructions");
+	trace_writer_meta(s->w, "engine", "translate");
+	trace_writer_meta(s->w, "clock", "CLOCK_MONOTONIC");
+}
+
+static int start(void *ctx, struct err *err)
+{
+	static const struct module_options modules = {.all_modules = true};
+	struct translate_session *s = ctx;
+	int rc = trace_writer_open(&s->w, s->options->output, err);
+
+	if (rc < 0)
+		return rc;
+	s->images = images_new();
+	s->life_stream = trace_writer_stream(s->w, STREAM_KIND_LIFE, 0);
+	s->processes = processes_new(s->w, s->life_stream);
+	s->modules = module_history_new(s->w, s->life_stream, s->images, &modules);
+	s->modules->has_started = true;
+	s->figures = count_trace_new(s->w, s->life_stream, s->images);
+	write_facts(s);
+	s->flushed_ns = clock_mono_ns();
+	trace_writer_numbers(s->w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
+		RECORD_PHASE_STARTED, NULL, 0);
+	return trace_writer_flush(s->w, err);
+}
+
+static void complete(struct translate_session *s)
+{
+	uint64_t now = clock_mono_ns();
+	struct count_totals totals = {0};
+	struct err err;
+
+	trace_writer_numbers(
+		s->w, s->life_stream, now, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
+	for (size_t i = 0; i < s->processes->all.n; i++)
+		if (s->processes->all.v[i]->n_live)
+			module_history_end_snapshot(
+				s->modules, s->processes->all.v[i], clock_mono_ns());
+	module_history_write_index(s->modules, now);
+	images_drop_changed(s->images);
+	count_trace_finish(s->figures, clock_mono_ns(), &totals);
+	s->result->n_insns = totals.n_insns;
+	s->result->n_calls = totals.n_calls;
+	s->result->n_blocks = totals.n_blocks;
+	s->result->n_lost = totals.n_lost;
+	images_write_facts(s->images, s->w);
+	name_frames(s->w, s->images, 0);
+	s->result->wall_ns = now - s->run.began_ns;
+	if (trace_writer_flush(s->w, &err) == 0)
+		s->result->trace_bytes = trace_writer_bytes(s->w);
+	if (trace_writer_close(s->w, &err) < 0 && !s->result->write_error.code)
+		s->result->write_error = err;
+	s->w = NULL;
+}
+
+/* A start that failed leaves no file behind, and the older trace where it was. */
+static void release(struct translate_session *s, int rc)
+{
+	if (s->w)
+		trace_writer_settle(s->w, rc, NULL);
+	vec_release(&s->programs);
+	vec_release(&s->threads);
+	map_release(&s->by_tid);
+	vec_release(&s->early);
+	buf_release(&s->events);
+	buf_release(&s->copied);
+	count_trace_free(s->figures);
+	module_history_free(s->modules);
+	processes_free(s->processes);
+	images_free(s->images);
+	translator_image_close(&s->image);
+}
+
+static void finish(void *ctx, int rc)
+{
+	if (rc == 0)
+		complete(ctx);
+	release(ctx, rc);
+}
+
+static void goes_on(void *ctx)
+{
+	struct translate_session *s = ctx;
+
+	translate_note(s, "'%s': the recording is complete; '%s' goes on running",
+		s->options->output, s->options->command[0]);
+}
+
+int translate_record(
+	const struct translate_options *options, struct translate_result *result, struct err *err)
+{
+	static const struct run_work translating = {.prepare = open_translator,
+		.start = start,
+		.work = work,
+		.drive = drive,
+		.finish = finish,
+		.goes_on = goes_on};
+	struct translate_session s = {.options = options,
+		.result = result,
+		.run = {.command = options->command,
+			.duration_s = options->duration_s,
+			.parent_fd = options->parent_fd,
+			.work = &translating,
+			.ctx = &s}};
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	rc = run_live(&s.run, err);
+	result->has_status = s.run.has_status;
+	result->wait_status = s.run.wait_status;
+	return rc;
+}
+
+const char *translate_hindrance(const char *translator)
+{
+	struct translator_image image;
+	struct err err;
+
+	if (translator_image_open(&image, translator, &err) < 0)
+		return "the translator's file cannot be used";
+	translator_image_close(&image);
+	return NULL;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stops of the program's threads under ptrace(2). Each runs at its own speed; it stops for what it asks of
+ * the recorder, when a buffer of events is full, for signals (which it gets unchanged), and when a thread or
+ * process begins, becomes another program or ends.
+ *
+ * One that cannot be translated is followed all the same: what it execs may be.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "process/proc.h"
+#include "process/ptrace/inject_internal.h"
+#include "translate/session_internal.h"
+
+#define DETACH_NS_MAX 3000000000u
+#define STOP_ALL_NS   5000000000u
+#define RSEQ_TRIES    100
+
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
+		PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
+
+/* What is done with a thread that has stopped, instead of letting it go on with a signal. */
+enum {
+	STOP_STAYS = -1 /* with its process, until SIGCONT */,
+	STOP_IS_OVER = -2 /* it goes on already, or is gone */
+};
+
+/* Nothing of it is looked at any more, while its memory is there still. */
+static void look_last(struct translate_session *s, struct traced_thread *t)
+{
+	struct user_regs_struct regs = {0};
+
+	if (t->is_ending)
+		return;
+	t->is_ending = true;
+	t->program->n_living--;
+	ptrace(PTRACE_GETREGS, t->tid, NULL, &regs);
+	thread_read(s, t, regs.gs_base);
+	if (t->is_translated && !t->program->n_living) /* nobody is left to change them */
+		program_blocks(s, t->program, true);
+}
+
+/* It runs without us from here on. */
+static void let_go(struct translate_session *s, struct traced_thread *t, int signal)
+{
+	look_last(s, t);
+	ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)signal);
+	traced_gone(s, t, false);
+}
+
+static void go_on(struct translate_session *s, struct traced_thread *t, int signal)
+{
+	if (s->is_over || t->is_left)
+		let_go(s, t, signal > 0 ? signal : 0);
+	else if (signal == STOP_STAYS)
+		ptrace(PTRACE_LISTEN, t->tid, NULL, NULL);
+	else
+		ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* --- threads and processes that begin, and end ------------------------------------------------- */
+
+/* Stands in the system call that has made another one: whether both have the same memory. */
+static bool shares_memory(const struct traced_thread *by, int event)
+{
+	struct user_regs_struct regs;
+	uint64_t flags = event == PTRACE_EVENT_VFORK ? CLONE_VM : 0;
+
+	if (ptrace(PTRACE_GETREGS, by->tid, NULL, &regs) < 0 || regs.cs != 0x33)
+		return flags;
+	if (regs.orig_rax == SYS_clone)
+		flags = regs.rdi;
+	else if (regs.orig_rax == SYS_clone3 &&
+		 !program_read(by->program, regs.rdi, &flags, sizeof(flags)))
+		flags = 0;
+	return flags & CLONE_VM;
+}
+
+static bool take_early(struct translate_session *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->early.n; i++)
+		if (s->early.v[i].tid == tid) {
+			s->early.v[i] = s->early.v[--s->early.n];
+			return true;
+		}
+	return false;
+}
+
+/* Who made it was killed before that could be told. */
+void translate_let_early_go(struct translate_session *s, uint64_t since_ns)
+{
+	for (size_t i = s->early.n; i--;)
+		if (s->early.v[i].since_ns <= since_ns) {
+			translate_note(s,
+				"process %d runs on uncounted: what has made it was killed meanwhile",
+				s->early.v[i].tid);
+			ptrace(PTRACE_DETACH, s->early.v[i].tid, NULL, NULL);
+			s->early.v[i] = s->early.v[--s->early.n];
+		}
+}
+
+static void event_fork(struct translate_session *s, struct traced_thread *by, int event)
+{
+	unsigned long message = 0;
+	struct traced_thread *t;
+
+	if (ptrace(PTRACE_GETEVENTMSG, by->tid, NULL, &message) < 0 || !message)
+		return;
+	t = traced_forked(s, by, (pid_t)message, shares_memory(by, event));
+	if (take_early(s, t->tid))
+		go_on(s, t, 0);
+}
+
+/* The command has made its exec, or has ended without one. */
+static void settle(struct translate_session *s)
+{
+	if (s->is_launching)
+		launch_settle(&s->run.child, s->options->command, &s->launch_failed);
+	s->is_launching = false;
+}
+
+static void ended(struct translate_session *s, pid_t tid, int status)
+{
+	struct traced_thread *t = traced_find(s, tid);
+
+	take_early(s, tid);
+	if (tid == s->command) {
+		run_command_ended(&s->run, status);
+		settle(s);
+	}
+	/* Killed while it stood at its end: others may keep the memory. */
+	if (t && !t->is_ending && thread_read(s, t, 0)) {
+		t->is_ending = true;
+		t->program->n_living--;
+		thread_free_area(t);
+	}
+	if (t)
+		traced_gone(s, t, true);
+}
+
+static int event_exec(struct translate_session *s, pid_t pid)
+{
+	unsigned long former = 0;
+	struct traced_thread *t;
+	int status = 0;
+
+	if (pid == s->command)
+		settle(s);
+	ptrace(PTRACE_GETEVENTMSG, pid, NULL, &former);
+	t = traced_exec(s, pid, (pid_t)former);
+	if (s->is_over || traced_begin(s, t, &status))
+		return 0;
+	ended(s, pid, status);
+	return STOP_IS_OVER;
+}
+
+/* --- signals ----------------------------------------------------------------------------------- */
+
+static bool is_service(
+	const struct traced_thread *t, const siginfo_t *info, const struct user_regs_struct *regs)
+{
+	return info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && t->program->place.base &&
+	       t->is_translated && regs->rip - 1 == t->program->place.service;
+}
+
+/* The first write behind the end of the thread's buffer. */
+static bool is_full(struct traced_thread *t, const siginfo_t *info,
+	const struct user_regs_struct *regs, struct translate_thread *area)
+{
+	return info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR && t->is_translated &&
+	       (uint64_t)(uintptr_t)info->si_addr - regs->rcx < TRANSLATE_EVENT_BYTES &&
+	       thread_area(t, regs->gs_base, area) && regs->rcx == area->events_end;
+}
+
+/* Reads the buffer, lets the thread go on and looks at what it has read meanwhile. */
+static int drain(struct translate_session *s, struct traced_thread *t,
+	struct user_regs_struct *regs, struct translate_thread *area)
+{
+	size_t n;
+
+	area->events_at = area->events_end;
+	n = thread_copy_events(s, t, area);
+	program_blocks(s, t->program, false);
+	program_write(t->program, t->area + offsetof(struct translate_thread, events_at),
+		&area->events, sizeof(area->events));
+	regs->rcx = area->events;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, regs);
+	if (!s->is_over)
+		go_on(s, t, 0);
+	thread_take_events(s, t, n);
+	return s->is_over ? 0 : STOP_IS_OVER;
+}
+
+/* Signals are the program's, but for those that the translator has raised. */
+static int stopped_by_signal(struct translate_session *s, struct traced_thread *t, int signal)
+{
+	struct user_regs_struct regs;
+	struct translate_thread area;
+	siginfo_t info;
+
+	if ((signal != SIGTRAP && signal != SIGSEGV) || !t->is_translated ||
+		ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0 ||
+		ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) < 0)
+		return signal;
+	if (is_service(t, &info, &regs)) {
+		thread_serve(s, t, &regs);
+		regs.orig_rax = (uint64_t)-1;
+		ptrace(PTRACE_SETREGS, t->tid, NULL, &regs);
+		return 0;
+	}
+	return is_full(t, &info, &regs, &area) ? drain(s, t, &regs, &area) : signal;
+}
+
+/* --- all stops --------------------------------------------------------------------------------- */
+
+/* Because we interrupted it: in a system call it is as if nothing had been. */
+static void interrupted(const struct traced_thread *t)
+{
+	struct remote_thread r = {
+		.pid = t->program->pid, .tid = t->tid, .is_64 = true, .is_stopped = true};
+
+	if (remote_thread_get_regs(&r, NULL) == 0)
+		remote_thread_repeat_call(&r, NULL);
+}
+
+static int stopped(struct translate_session *s, struct traced_thread *t, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+
+	switch (event) {
+	case 0:
+		return stopped_by_signal(s, t, signal);
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		event_fork(s, t, event);
+		return 0;
+	case PTRACE_EVENT_EXEC:
+		return event_exec(s, t->tid);
+	case PTRACE_EVENT_EXIT:
+		look_last(s, t);
+		thread_free_area(t);
+		return 0;
+	case PTRACE_EVENT_STOP:
+		if (signal != SIGTRAP && !s->is_over)
+			return STOP_STAYS;
+		if (s->is_over)
+			interrupted(t);
+		return 0;
+	}
+	return 0;
+}
+
+static void handle(struct translate_session *s, pid_t tid, int status)
+{
+	struct traced_thread *t = traced_find(s, tid);
+
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		ended(s, tid, status);
+	} else if (WIFSTOPPED(status) && t) {
+		int how = stopped(s, t, status);
+
+		/* It is another one behind an exec. */
+		t = how == STOP_IS_OVER ? NULL : traced_find(s, tid);
+		if (t)
+			go_on(s, t, how);
+	} else if (status >> 16 == PTRACE_EVENT_EXIT) { /* before anybody has said whose it is */
+		take_early(s, tid);
+		ptrace(PTRACE_CONT, tid, NULL, NULL);
+	} else if (WIFSTOPPED(status) && !s->is_over) {
+		vec_push(&s->early, ((struct early_thread){tid, clock_mono_ns()}));
+	} else if (WIFSTOPPED(status)) {
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	}
+}
+
+/* --- beginning and ending ---------------------------------------------------------------------- */
+
+static int launch(struct translate_session *s, struct err *err)
+{
+	struct launch *l = &s->run.child;
+	char *const *command = s->options->command;
+
+	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
+		return err_sys(err, errno, "'%s': cannot be traced", command[0]);
+	s->command = l->pid;
+	s->is_launching = true;
+	traced_add_thread(s, traced_add_process(s, l->pid, false), l->pid);
+	return launch_begin(l, command, err);
+}
+
+/* A sequence that would have to be begun anew is over in a moment. */
+static int leave_rseq(struct remote_thread *t, uint64_t deadline, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < RSEQ_TRIES && remote_thread_is_in_rseq(t); i++) {
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+		t->is_stopped = false;
+		rc = remote_thread_stop(t, deadline, err);
+	}
+	return rc;
+}
+
+/* All stand; those that are there begin in the translator. */
+static int begin_all(struct translate_session *s, struct traced_program *p,
+	struct remote_threads *all, struct err *err)
+{
+	struct remote_thread *first = NULL;
+	uint64_t deadline = clock_mono_ns() + STOP_ALL_NS;
+	int rc = 0;
+
+	for (size_t i = all->all.n; rc == 0 && i--;) {
+		struct remote_thread *t = &all->all.v[i];
+
+		if (!t->is_stopped)
+			continue;
+		first = t;
+		rc = leave_rseq(t, deadline, err);
+	}
+	if (rc == 0 && !first)
+		return err_set(err, ERR_NOT_FOUND, "it has just ended");
+	if (rc == 0)
+		rc = translator_inject(&s->image, first, all->all.n,
+			TRANSLATE_OPTION_COUNT | TRANSLATE_OPTION_CALLS, &p->place, err);
+	for (size_t i = 0; rc == 0 && i < all->all.n; i++) {
+		struct remote_thread *t = &all->all.v[i];
+		struct traced_thread *traced;
+
+		if (!t->is_stopped)
+			continue;
+		rc = translator_start(&p->place, t, i, true, err);
+		ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (void *)(uintptr_t)OPTIONS);
+		traced = traced_add_thread(s, p, t->tid);
+		traced->is_translated = true;
+	}
+	for (size_t i = 0; rc == 0 && i < all->all.n; i++)
+		if (all->all.v[i].is_stopped)
+			ptrace(PTRACE_CONT, all->all.v[i].tid, NULL, NULL);
+	return rc;
+}
+
+static int attach(struct translate_session *s, pid_t pid, struct err *err)
+{
+	struct remote_threads all = {.pid = pid, .is_64 = true};
+	struct traced_program *p;
+	int rc = inject_check_process(pid, err);
+
+	if (rc < 0)
+		return rc;
+	p = traced_add_process(s, pid, true);
+	all.memory_fd = p->memory_fd;
+	rc = remote_threads_stop(&all, clock_mono_ns() + STOP_ALL_NS, err);
+	if (rc == 0) {
+		rc = begin_all(s, p, &all, err);
+		if (rc < 0)
+			err_prefix(err, "process %d cannot be counted", pid);
+	}
+	if (rc < 0)
+		remote_threads_let_go(&all);
+	vec_release(&all.all);
+	return rc;
+}
+
+static void detach_all(struct translate_session *s)
+{
+	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
+
+	s->is_over = true;
+	translate_let_early_go(s, UINT64_MAX);
+	for (size_t i = 0; i < s->threads.n; i++)
+		ptrace(PTRACE_INTERRUPT, s->threads.v[i]->tid, NULL, NULL);
+	while (s->threads.n && clock_mono_ns() < until) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL);
+
+		if (tid > 0)
+			handle(s, tid, status);
+		else if (errno == ECHILD)
+			break;
+	}
+	traced_end_all(s);
+	settle(s);
+}
+
+static bool is_done(const struct translate_session *s)
+{
+	return s->command ? s->run.has_status : !s->threads.n;
+}
+
+int translate_drive(struct translate_session *s, struct err *err)
+{
+	int rc = s->options->command ? launch(s, err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < s->options->n_pids; i++)
+		rc = attach(s, s->options->pids[i], err);
+	while (rc == 0 && !is_done(s) && !run_is_over(&s->run)) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL);
+
+		if (tid > 0)
+			handle(s, tid, status);
+		else if (errno != EINTR)
+			break;
+	}
+	detach_all(s);
+	if (rc == 0 && s->launch_failed.code) {
+		*err = s->launch_failed;
+		rc = err->code;
+	}
+	return rc;
+}
