@@ -374,12 +374,16 @@ static bool has_frame(struct step *s, const struct caller *c)
 
 /*
  * In the midst of a compiled method code for a method that the compiler knows (String.compareTo, BigInteger's) pushes
- * registers for a while: then the frame is so many words larger than it says.
+ * registers for a while: then the frame is so many words larger than it says. Where there is no frame yet, or no more,
+ * a return address is on top of the stack, or below rbp there.
  */
 static bool find_behind_pushed(struct step *s, struct caller *c)
 {
-	uint64_t end = reg(s, CPU_REG_RSP) + (uint64_t)s->code->frame_bytes;
+	uint64_t sp = reg(s, CPU_REG_RSP), end = sp + (uint64_t)s->code->frame_bytes, word;
 
+	for (uint64_t at = sp; at <= sp + WORD; at += WORD)
+		if (!read_word(s, at, &word) || is_return_address(s, word, false))
+			return false;
 	for (unsigned i = 1; i <= PUSHED_WORDS_MAX; i++) {
 		c->rsp = end + i * WORD;
 		if (read_word(s, c->rsp - WORD, &c->rip) &&
