@@ -2,7 +2,7 @@
 #include "classfile/rewrite_internal.h"
 
 #define CONSTANTS_MAX 65535u /* their count, which is one more than the last number */
-#define OWN_CONSTANTS 14u
+#define OWN_CONSTANTS 15u
 
 enum constant_tag {
 	CONSTANT_UTF8 = 1,
@@ -29,6 +29,19 @@ static uint16_t add_text(struct new_constants *k, const char *text)
 	return (uint16_t)k->n++;
 }
 
+uint16_t constants_add_class(struct new_constants *k, struct span name)
+{
+	if (k->n + 2 > CONSTANTS_MAX)
+		return 0;
+	buf_put_u8(&k->bytes, CONSTANT_UTF8);
+	put_be16(&k->bytes, (uint32_t)name.n);
+	buf_put(&k->bytes, name.p, name.n);
+	buf_put_u8(&k->bytes, CONSTANT_CLASS);
+	put_be16(&k->bytes, k->n);
+	k->n += 2;
+	return (uint16_t)(k->n - 1);
+}
+
 static uint16_t add_pair(struct new_constants *k, enum constant_tag tag, uint16_t a, uint16_t b)
 {
 	buf_put_u8(&k->bytes, (uint8_t)tag);
@@ -43,12 +56,16 @@ static void add_calls(struct new_constants *k, const struct class_calls *calls)
 	uint16_t owner = add_pair(k, CONSTANT_CLASS, add_text(k, calls->class_name), 0);
 	uint16_t type = add_text(k, "(I)V");
 	uint16_t enter = add_pair(k, CONSTANT_NAME_AND_TYPE, add_text(k, calls->enter), type);
-	uint16_t leave = add_pair(k, CONSTANT_NAME_AND_TYPE, add_text(k, calls->leave), type);
+	uint16_t leave =
+		calls->done ? add_pair(k, CONSTANT_NAME_AND_TYPE, add_text(k, calls->done),
+				      add_text(k, "(IJ)V"))
+			    : add_pair(k, CONSTANT_NAME_AND_TYPE, add_text(k, calls->leave), type);
 
 	k->enter = add_pair(k, CONSTANT_METHODREF, owner, enter);
 	k->leave = add_pair(k, CONSTANT_METHODREF, owner, leave);
 	k->throwable = add_pair(k, CONSTANT_CLASS, add_text(k, "java/lang/Throwable"), 0);
 	k->stack_map = add_text(k, "StackMapTable");
+	k->counts = calls->done != NULL;
 }
 
 static void refuse_all(const struct class_file *c, struct class_wish *wishes, const char *reason)

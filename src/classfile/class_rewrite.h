@@ -6,7 +6,9 @@
  *			leave(id); return	in place of each return
  *			leave(id); athrow	for every exception that leaves the method
  *
- * enter and leave are static methods, (I)V, of one class. Fields and methods stay as they are, so a
+ *			done(id, n); ...	in place of leave, of a method that counts the bytecodes that it executes
+ *
+ * enter and leave are static methods, (I)V, of one class, and done is one, (IJ)V. Fields and methods stay as they are, so a
  * running JVM takes the new class in place of the old one. An exception in a constructor is seen once
  * the constructor of the superclass has returned: before that, no code may handle it (JVMS 4.10.2.4).
  */
@@ -19,6 +21,7 @@
 struct class_calls {
 	const char *class_name; /* `java/lang/WeirHook` */
 	const char *enter, *leave;
+	const char *done; /* NULL: bytecodes are not counted */
 };
 
 /* What is to be done with a method, in the order of the class's. */

@@ -7,6 +7,9 @@
  *	to[0]		the old code; to[r] of a return r: sipush id; invokestatic leave; return
  *	to[end]		sipush id; invokestatic leave; athrow		the handler of all that is covered
  *
+ * With counted bytecodes the counter becomes 0 at the start, grows in front of each group (bytecode_count.c), and is the
+ * last argument of leave, which is done then.
+ *
  * 1. Who branched to a return branches to the call in front of it; nobody branches to the call of enter.
  * 2. The calls of leave are not covered by the handler: an error in one does not lead to another.
  * 3. Entries of the exception table keep their order, and the handler's come last.
@@ -49,6 +52,25 @@ bool method_moved(struct method_move *v, uint32_t at, uint32_t *to)
 	return true;
 }
 
+bool method_moved_itself(struct method_move *v, uint32_t at, uint32_t *to)
+{
+	if (at >= v->code.n || !method_moved(v, at, to))
+		return damaged(v);
+	*to += bytecodes_count_bytes(v, at);
+	return true;
+}
+
+/* Where an instruction is, which is one. */
+static uint32_t place_of(const struct method_move *v, uint32_t at)
+{
+	return v->to[at] + bytecodes_count_bytes(v, at);
+}
+
+static uint32_t leave_bytes(const struct method_move *v)
+{
+	return CALL_BYTES + bytecodes_load_bytes(v);
+}
+
 static bool read_old(struct method_move *v, struct old_code *old)
 {
 	const struct span all = v->c->bytes;
@@ -87,7 +109,7 @@ static int32_t be16_at(const uint8_t *p)
 
 static bool lay_out(struct method_move *v)
 {
-	uint32_t pos = CALL_BYTES;
+	uint32_t pos = CALL_BYTES + bytecodes_begin_bytes(v);
 
 	for (uint32_t at = 0, n; at < v->code.n; at += n) {
 		uint8_t op = v->code.p[at];
@@ -96,17 +118,17 @@ static bool lay_out(struct method_move *v)
 		if (!n)
 			return damaged(v);
 		v->to[at] = pos;
-		pos += n;
+		pos = place_of(v, at) + n;
 		if (bytecode_is_return(op))
-			pos += CALL_BYTES;
+			pos += leave_bytes(v);
 		else if (bytecode_is_switch(op))
 			pos = pos - bytecode_switch_padding(at) +
-			      bytecode_switch_padding(v->to[at]);
+			      bytecode_switch_padding(place_of(v, at));
 		else if (v->is_wide[at])
 			pos += 2;
 	}
 	v->to[v->code.n] = v->handler = pos;
-	if (pos + CALL_BYTES + 1 > CODE_MAX)
+	if (pos + leave_bytes(v) + 1 > CODE_MAX)
 		return refuse(v, "it would become longer than 64 KiB");
 	return true;
 }
@@ -119,7 +141,7 @@ static bool branch_distance(struct method_move *v, uint32_t at, int32_t old, int
 
 	if (target < 0 || target >= (int64_t)v->code.n || !method_moved(v, (uint32_t)target, &to))
 		return damaged(v);
-	*now = (int32_t)to - (int32_t)v->to[at];
+	*now = (int32_t)to - (int32_t)place_of(v, at);
 	return true;
 }
 
@@ -190,12 +212,23 @@ static bool find_initialised(struct method_move *v, const struct old_code *old)
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-static void put_call(struct method_move *v, struct buf *to, uint16_t method)
+static void put_id(const struct method_move *v, struct buf *to)
 {
 	buf_put_u8(to, v->push_constant ? BYTECODE_LDC_W : BYTECODE_SIPUSH);
 	put_be16(to, v->push_constant ? v->push_constant : v->id);
+}
+
+static void put_call(struct buf *to, uint16_t method)
+{
 	buf_put_u8(to, BYTECODE_INVOKESTATIC);
 	put_be16(to, method);
+}
+
+static void put_leave(const struct method_move *v, struct buf *to)
+{
+	put_id(v, to);
+	bytecodes_put_load(v, to);
+	put_call(to, v->k->leave);
 }
 
 static bool put_branch(struct method_move *v, uint32_t at, struct buf *to)
@@ -223,7 +256,7 @@ static bool put_switch(struct method_move *v, uint32_t at, uint32_t n, struct bu
 	int32_t now;
 
 	buf_put_u8(to, v->code.p[at]);
-	buf_put_zeros(to, bytecode_switch_padding(v->to[at]));
+	buf_put_zeros(to, bytecode_switch_padding(place_of(v, at)));
 	if (!branch_distance(v, at, be32_at(v->code.p + from), &now))
 		return false;
 	put_be32(to, (uint32_t)now);
@@ -242,11 +275,14 @@ static bool put_switch(struct method_move *v, uint32_t at, uint32_t n, struct bu
 
 static bool put_code(struct method_move *v, struct buf *to)
 {
-	put_call(v, to, v->k->enter);
+	bytecodes_put_begin(v, to);
+	put_id(v, to);
+	put_call(to, v->k->enter);
 	for (uint32_t at = 0, n; at < v->code.n; at += n) {
 		uint8_t op = v->code.p[at];
 
 		n = bytecode_length(v->code, at);
+		bytecodes_put_count(v, at, to);
 		if (bytecode_is_switch(op)) {
 			if (!put_switch(v, at, n, to))
 				return false;
@@ -258,10 +294,10 @@ static bool put_code(struct method_move *v, struct buf *to)
 			continue;
 		}
 		if (bytecode_is_return(op))
-			put_call(v, to, v->k->leave);
+			put_leave(v, to);
 		buf_put(to, v->code.p + at, n);
 	}
-	put_call(v, to, v->k->leave);
+	put_leave(v, to);
 	buf_put_u8(to, BYTECODE_ATHROW);
 	return true;
 }
@@ -301,7 +337,7 @@ static bool put_exceptions(struct method_move *v, const struct old_code *old, st
 	for (uint32_t at = v->covered_from; at < v->code.n; at += bytecode_length(v->code, at))
 		if (bytecode_is_return(v->code.p[at])) {
 			n += put_covered(v, from, v->to[at], to);
-			from = v->to[at] + CALL_BYTES + 1;
+			from = place_of(v, at) + leave_bytes(v) + 1;
 		}
 	n += put_covered(v, from, v->handler, to);
 	if (n > TABLE_MAX)
@@ -408,20 +444,30 @@ static bool put_attributes(struct method_move *v, const struct old_code *old, st
 static bool put_all(struct method_move *v, const struct old_code *old, struct buf *to)
 {
 	const struct span name = span_sub(v->c->bytes, v->m->code_at, 2);
-	uint32_t stack = old->max_stack + 1u;
+	uint32_t stack = old->max_stack + (v->group ? 4u : 1u), least = v->group ? 4 : 2;
 	size_t at = to->n;
 
 	if (stack > UINT16_MAX)
 		return refuse(v, "its stack is too deep");
 	buf_put(to, name.p, name.n);
 	put_be32(to, 0);
-	put_be16(to, stack < 2 ? 2 : stack); /* an exception and the id */
-	put_be16(to, old->max_locals);
-	put_be32(to, v->handler + CALL_BYTES + 1);
+	put_be16(to, stack < least ? least : stack); /* an exception, the id, what is counted */
+	put_be16(to, v->max_locals + (v->group ? 2u : 0u));
+	put_be32(to, v->handler + leave_bytes(v) + 1);
 	if (!put_code(v, to) || !put_exceptions(v, old, to) || !put_attributes(v, old, to))
 		return false;
 	set_be32(to, at + 2, (uint32_t)(to->n - at - 6));
 	return true;
+}
+
+/* The counter is behind all other variables. */
+static bool begin_counting(struct method_move *v, const struct old_code *old)
+{
+	if (old->max_locals > UINT16_MAX - 2)
+		return refuse(v, "it has too many variables");
+	v->counter = old->max_locals;
+	v->group = mem_zalloc((v->code.n + 1) * sizeof(*v->group));
+	return bytecodes_group(v, old->exceptions);
 }
 
 static bool rewrite(struct method_move *v, struct buf *to)
@@ -434,6 +480,9 @@ static bool rewrite(struct method_move *v, struct buf *to)
 	v->to = mem_alloc((v->code.n + 1) * sizeof(*v->to));
 	memset(v->to, 0xff, (v->code.n + 1) * sizeof(*v->to));
 	v->is_wide = mem_zalloc(v->code.n + 1);
+	v->max_locals = old.max_locals;
+	if (v->k->counts && !begin_counting(v, &old))
+		return false;
 	while (has_grown)
 		if (!lay_out(v) || !widen_branches(v, &has_grown))
 			return false;
@@ -452,6 +501,7 @@ bool method_rewrite(struct method_move *v, struct buf *to)
 
 	free(v->to);
 	free(v->is_wide);
+	free(v->group);
 	if (!is_done)
 		to->n = before;
 	return is_done;

@@ -138,6 +138,8 @@ static int fill_kinds(
 		return options_usage_error(
 			command, "%s: stack-at: which functions? give --stack-at, too", option);
 	o->allocations = o->hooks & HOOK_ALLOC;
+	o->functions.bytecodes = o->hooks & HOOK_BYTECODE && a->functions;
+	o->functions.heap_bytes = o->hooks & HOOK_HEAP && a->functions;
 	if (a->no_sample)
 		o->hooks &= ~(uint32_t)HOOK_STACK;
 	if (a->tree) /* nothing that grows with time; and only events tell the callers of hooked
@@ -174,9 +176,9 @@ static int fill_functions(
 	if (a->tree && !f->events)
 		return options_usage_error(
 			command, "--tree: which functions? give --functions, too");
-	if (a->tree && (f->stack_at || o->allocations))
-		return options_usage_error(
-			command, "--tree: has neither stacks nor bytes, only calls and times");
+	if (a->tree && (f->stack_at || o->allocations || f->bytecodes || f->heap_bytes))
+		return options_usage_error(command,
+			"--tree: has neither stacks nor bytes nor bytecodes, only calls and times");
 	if (a->prune >= 1)
 		return options_usage_error(command, "--prune: must be less than 1");
 	if (a->budget > 100)

@@ -29,6 +29,8 @@
 #define BARE_BYTES	    12288 /* of stubs, around the pc */
 #define METHOD_BYTES	    256	  /* of a method's code from the innermost pc on */
 #define BARRIER_WORDS_MAX   8
+#define PUSHED_WORDS_MAX    8
+#define STUB_FRAME_MAX	    1024
 #define SENDER_DISTANCE_MAX (1u << 20) /* what an adapter or locals may add to a frame */
 
 /* DWARF numbers of the registers by their numbers in encodings. */
@@ -355,6 +357,43 @@ static enum jvm_step step_interpreter(struct step *s)
 
 /* --- compiled methods, and stubs with a frame --- */
 
+/* Whether the caller's frame is where it must be then: with a return address of its own. */
+static bool has_frame(struct step *s, const struct caller *c)
+{
+	const struct code *code = code_find(s->jvm, c->rip);
+	uint64_t ret;
+
+	if (!code)
+		return false;
+	if ((code->kind == CODE_COMPILED || code->kind == CODE_NATIVE) && code->frame_bytes)
+		return read_word(s, c->rsp + (uint64_t)code->frame_bytes - WORD, &ret) &&
+		       is_return_address(s, ret, false);
+	return c->rbp >= c->rsp && !(c->rbp & 7) && read_word(s, c->rbp + WORD, &ret) &&
+	       is_return_address(s, ret, c->rip == s->jvm->call_stub_return);
+}
+
+/*
+ * In the midst of a compiled method code for a method that the compiler knows (String.compareTo, BigInteger's) pushes
+ * registers for a while: then the frame is so many words larger than it says. Where there is no frame yet, or no more,
+ * a return address is on top of the stack, or below rbp there.
+ */
+static bool find_behind_pushed(struct step *s, struct caller *c)
+{
+	uint64_t sp = reg(s, CPU_REG_RSP), end = sp + (uint64_t)s->code->frame_bytes, word;
+
+	for (uint64_t at = sp; at <= sp + WORD; at += WORD)
+		if (!read_word(s, at, &word) || is_return_address(s, word, false))
+			return false;
+	for (unsigned i = 1; i <= PUSHED_WORDS_MAX; i++) {
+		c->rsp = end + i * WORD;
+		if (read_word(s, c->rsp - WORD, &c->rip) &&
+			read_word(s, c->rsp - 2 * WORD, &c->rbp) &&
+			is_return_address(s, c->rip, false) && has_frame(s, c))
+			return true;
+	}
+	return false;
+}
+
 static enum jvm_step step_by_size(struct step *s)
 {
 	uint64_t sp = reg(s, CPU_REG_RSP);
@@ -362,7 +401,8 @@ static enum jvm_step step_by_size(struct step *s)
 
 	if (!read_word(s, c.rsp - WORD, &c.rip) || !read_word(s, c.rsp - 2 * WORD, &c.rbp))
 		return lost(s, "the stack ends in a compiled frame");
-	if (!is_return_address(s, c.rip, false))
+	if (!is_return_address(s, c.rip, false) &&
+		(s->is_caller || s->code->kind != CODE_COMPILED || !find_behind_pushed(s, &c)))
 		return lost(s, "a compiled frame has no return address");
 	return finish(s, &c);
 }
@@ -482,6 +522,26 @@ static enum jvm_step step_return_barrier(struct step *s)
 	return lost(s, "callers of a virtual thread are in the heap");
 }
 
+/*
+ * A stub that saves registers around what it calls has a frame at rbp. Where it is not its frame yet, or again, its own
+ * return address stands below that; and where it calls from without a frame, on top of the stack. Among saved registers
+ * anything may be.
+ */
+static bool find_at_rbp(struct step *s, struct caller *c)
+{
+	uint64_t sp = reg(s, CPU_REG_RSP), fp = reg(s, CPU_REG_RBP), word;
+	uint64_t end = s->is_caller && fp - sp > 2 * WORD ? sp + 2 * WORD : fp;
+
+	if (!has_reg(s, CPU_REG_RBP) || fp & 7 || fp < sp || fp - sp > STUB_FRAME_MAX)
+		return false;
+	for (uint64_t at = sp; at < end; at += WORD)
+		if (!read_word(s, at, &word) || is_return_address(s, word, false))
+			return false;
+	*c = (struct caller){.rsp = fp + 2 * WORD};
+	return read_word(s, fp, &c->rbp) && read_word(s, fp + WORD, &c->rip) &&
+	       is_return_address(s, c->rip, false) && has_frame(s, c);
+}
+
 static enum jvm_step step_stub(struct step *s)
 {
 	const struct exit_rule *rule;
@@ -498,6 +558,8 @@ static enum jvm_step step_stub(struct step *s)
 		return finish(s, &c);
 	if (s->code->kind == CODE_FRAMED)
 		return step_by_size(s);
+	if (find_at_rbp(s, &c))
+		return finish(s, &c);
 	return lost(s, rule ? "a stub of the JVM has no return address"
 			    : "a stub of the JVM is not understood");
 }

@@ -273,8 +273,8 @@ static void add_own_thread(void *ctx, pid_t tid)
 	t.kind = kind_by_name(name, JVM_THREAD_JAVA);
 	if (t.kind == JVM_THREAD_JAVA)
 		return;
-	snprintf(t.name, sizeof(t.name), "%s",
-		strcmp(name, "VM Periodic Tas") ? name : "VM Periodic Task Thread");
+	t.is_systems = strcmp(name, "VM Periodic Tas") != 0;
+	snprintf(t.name, sizeof(t.name), "%s", t.is_systems ? name : "VM Periodic Task Thread");
 	l->to[l->n++] = t;
 }
 

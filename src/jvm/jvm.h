@@ -101,6 +101,7 @@ enum jvm_thread_kind { JVM_THREAD_JAVA, JVM_THREAD_COLLECTOR, JVM_THREAD_COMPILE
 struct jvm_thread {
 	uint32_t tid; /* of the JVM's own pid namespace */
 	enum jvm_thread_kind kind;
+	bool is_systems; /* the name, which is cut to 15 bytes then */
 	char name[128];
 };
 /* All of them; fewer than there are when `max` is too small. */

@@ -116,6 +116,7 @@ void processes_name_runtime_thread(
 {
 	uint32_t id = trace_writer_string(t->w, name);
 
+	thread->has_runtime_name = true;
 	if (role == RECORD_THREAD_IS_COLLECTOR && role != thread->role)
 		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_GC,
 			(uint64_t[]){thread->trace_id}, 1);
@@ -153,11 +154,14 @@ void process_forget_mappings(struct process *p)
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name)
 {
 	struct process *p = processes_get(t, pid, time);
+	struct thread *thread = processes_thread(t, pid, pid, time);
 
 	process_forget_mappings(p);
 	p->exec_ns = time;
 	p->forked_from = 0;
 	p->in_exec = true;
+	thread->has_runtime_name = false;
+	thread->role = RECORD_THREAD_IS_PROGRAM;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
 		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);
 }
@@ -165,7 +169,11 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 void processes_name_thread(
 	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name)
 {
-	name_thread(t, processes_thread(t, pid, tid, time), time, trace_writer_string(t->w, name));
+	struct thread *thread = processes_thread(t, pid, tid, time);
+
+	/* What the system says is later here than what the runtime said after it. */
+	if (!thread->has_runtime_name)
+		name_thread(t, thread, time, trace_writer_string(t->w, name));
 }
 
 /* Timers of CPUs meet a task that goes on to its end after it has told of it: so the mappings stay for a while. Not for

@@ -40,10 +40,11 @@ struct thread {
 	struct process *process;
 	uint32_t tid;
 	uint32_t trace_id;
-	uint32_t name;	    /* string of the trace; 0 = not known */
-	uint32_t role;	    /* RECORD_THREAD_IS_* */
-	bool is_met;	    /* by java_process_meet(): its runtime was asked for its name */
-	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
+	uint32_t name;	       /* string of the trace; 0 = not known */
+	uint32_t role;	       /* RECORD_THREAD_IS_* */
+	bool has_runtime_name; /* which its runtime has told, and is longer than the system's */
+	bool is_met;	       /* by java_process_meet(): its runtime was asked for its name */
+	uint64_t stack_top;    /* where its stack ends; 0 = not known yet */
 	struct stack_memo memo;
 	/* A wait that has begun: its stack (0 = none), metric and time. */
 	uint32_t wait_stack, wait_metric;

@@ -23,10 +23,13 @@ static const struct {
 	{"syscall", HOOK_SYSCALL, 0, 0}, /* routines as well, but of the kernel */
 	{"fault", HOOK_FAULT, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD},
 	{"alloc", HOOK_ALLOC, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD},
+	{"heap", HOOK_HEAP, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD},
+	{"bytecode", HOOK_BYTECODE, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD},
 	{"interrupt", HOOK_INTERRUPT, RECORD_MAJOR_INTERRUPT, MINOR_ANY},
 	{"module", HOOK_MODULE, RECORD_MAJOR_MODULE, MINOR_ANY},
 };
-#define NAMES_TEXT "method, stack, stack-at, switch, syscall, fault, alloc, interrupt, module"
+#define NAMES_TEXT                                                                                 \
+	"method, stack, stack-at, switch, syscall, fault, alloc, heap, bytecode, interrupt, module"
 
 /* Codes without a switch: what a trace cannot do without, and interpreted methods, which a
  * runtime's own agent writes. */

@@ -19,7 +19,9 @@ enum hook {
 	HOOK_FAULT = 1 << 5,	 /* page faults */
 	HOOK_ALLOC = 1 << 6,	 /* allocated bytes */
 	HOOK_INTERRUPT = 1 << 7, /* interrupts */
-	HOOK_MODULE = 1 << 8	 /* modules loaded and unloaded */
+	HOOK_MODULE = 1 << 8,	 /* modules loaded and unloaded */
+	HOOK_BYTECODE = 1 << 9,	 /* executed by Java methods */
+	HOOK_HEAP = 1 << 10	 /* allocated by Java methods */
 };
 
 /* What a list of changes begins with, and what there is without any list: switches cost a program that

@@ -6,6 +6,8 @@
  */
 #include "record/java_process.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "process/proc.h"
@@ -84,6 +86,18 @@ static uint32_t role_of(enum jvm_thread_kind kind)
 	}
 }
 
+/*
+ * Not the system's name, which is cut, where the JVM's may be known; that one may not be readable just now. And the thread of
+ * main() stays that when main() is over.
+ */
+static bool is_better_name(const struct thread *thread, const struct jvm_thread *now)
+{
+	if (now->is_systems)
+		return thread->role != role_of(now->kind);
+	return now->name[0] &&
+	       (!thread->has_runtime_name || strcmp(now->name, "DestroyJavaVM") != 0);
+}
+
 static void look_at_threads(struct java_process *p, uint64_t time)
 {
 	size_t n, max = 256;
@@ -98,7 +112,7 @@ static void look_at_threads(struct java_process *p, uint64_t time)
 	for (size_t i = 0; i < n; i++) {
 		struct thread *thread = find_thread(p, threads[i].tid);
 
-		if (thread && threads[i].name[0])
+		if (thread && is_better_name(thread, &threads[i]))
 			processes_name_runtime_thread(p->world->processes, thread, time,
 				threads[i].name, role_of(threads[i].kind));
 	}

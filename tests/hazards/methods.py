@@ -73,3 +73,4 @@ Method("sample_attach", "plain", "attach", "record -o {trace} -p {pid}", figures
 Method("sample_detach", "plain", "detach", "record -o {trace} --duration 0.1 -p {pid}", figures=None, needs_java=True)
 Method("java", "plain", "launch", "record --no-sample --events hazard.Work:* -o {trace}", counts="java")
 Method("java_samples", "plain", "launch", "record --events hazard.Work:* -o {trace}", counts="java")
+Method("java_amounts", "plain", "launch", "record --no-sample --kinds method,heap,bytecode --events hazard.Work:* -o {trace}", counts="java")

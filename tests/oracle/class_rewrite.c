@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * class_rewrite FROM TO FIRST_ID: every class file below FROM, with calls in every method, below TO. What it prints:
+ * class_rewrite FROM TO FIRST_ID [count]: every class file below FROM, with calls in every method, below TO; with `count`
+ * methods count their bytecodes, too. What it prints:
  * "ID NAME", and "ID NAME: REASON" for those that could not be changed.
  */
 #include <ftw.h>
@@ -14,7 +15,7 @@
 
 #define FILES_MAX 64
 
-static const char *from, *to;
+static const char *from, *to, *done;
 static uint32_t next_id;
 static int n_failed;
 
@@ -43,7 +44,7 @@ static void write_file(const char *relative, struct span bytes)
 
 static void rewrite(const char *path, struct span bytes)
 {
-	static const struct class_calls calls = {"java/lang/WeirHook", "enter", "leave"};
+	const struct class_calls calls = {"java/lang/WeirHook", "enter", "leave", done};
 	struct class_file c;
 	struct class_wish *wishes;
 	struct buf out = {0};
@@ -94,10 +95,11 @@ static int visit(const char *path, const struct stat *st, int kind, struct FTW *
 
 int main(int argc, char **argv)
 {
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		return 2;
 	from = argv[1];
 	to = argv[2];
+	done = argc == 5 ? "done" : NULL;
 	next_id = (uint32_t)strtoul(argv[3], NULL, 10);
 	nftw(from, visit, FILES_MAX, FTW_PHYS);
 	return n_failed != 0;

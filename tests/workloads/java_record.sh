@@ -138,4 +138,26 @@ check "and in the trace" grep -q 'Java frames of a process are addresses: .*libj
 equal "native functions of a JVM are hooked" "done" "$(cat out.txt err.txt)"
 some "and called by methods" 'len(having("crossings.Crossings.sums.long..*Deflater.deflateBytesBytes.*Java_java_util_zip_Deflater"))'
 mostly "with complete stacks" 'complete()'
+# Where the compiler knows a method it pushes registers in the midst of another, whose frame is larger then.
+cat >Compares.java <<'J'
+import java.util.Arrays;
+public class Compares {
+	static String[] names(int n) {
+		String[] all = new String[n];
+		for (int i = 0; i < n; i++)
+			all[i] = "a name that is long enough to be compared " + i * 7919 % n;
+		return all;
+	}
+	public static void main(String[] args) {
+		String[] names = names(3000);
+		long until = System.nanoTime() + 2_000_000_000L;
+		while (System.nanoTime() < until)
+			Arrays.sort(names.clone());
+	}
+}
+J
+javac -d classes Compares.java
+"$WEIR" record -q -o c.weir -- java -cp classes Compares
+read -r n complete < <("$WEIR" report loss c.weir | awk '/sampled stacks/ { n = $1 } /of them complete/ { c = $1 } END { print n, c }')
+check "among compared strings 99 of 100 stacks are complete: $complete of $n" test $((complete * 100)) -ge $((n * 99))
 finish

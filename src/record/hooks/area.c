@@ -51,6 +51,7 @@ static void fill_control(
 		.ring_bytes = a->ring_bytes,
 		.part_bytes = (uint32_t)(a->ring_bytes / PARTS_A_RING),
 		.prune_permille = o->prune_permille,
+		.counts_bytes = o->counts_bytes,
 		.slab_threads = (uint32_t)((a->head_bytes - a->rings_offset) / a->ring_bytes),
 	};
 }

@@ -19,6 +19,7 @@ struct hook_area_options {
 	bool tree;	   /* HOOK_MODE_TREE */
 	size_t ring_bytes; /* of one thread, a power of two; 0 = choose */
 	uint32_t prune_permille;
+	bool counts_bytes; /* of Java threads */
 };
 
 struct hook_area {

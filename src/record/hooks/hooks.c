@@ -97,6 +97,7 @@ void hooks_take_counts(struct hooks *h, const struct hook_process *p)
 	h->n_jvms_left += c->n_jvms_left;
 	h->n_classes_left += c->n_classes_left;
 	h->n_virtual += c->has_virtual_threads != 0;
+	h->n_without_bytes += c->n_jvms_without_bytes != 0;
 }
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
@@ -294,6 +295,8 @@ static int make_wishes(struct hooks *h, struct err *err)
 	if (rc == 0 && o->stack_at)
 		rc = wishes_add(&h->planner->wishes, o->stack_at, HOOK_ACTION_STACK, err);
 	h->planner->wants_allocations = o->allocations;
+	h->planner->wants_bytecodes = o->bytecodes;
+	h->planner->wants_heap_bytes = o->heap_bytes;
 	h->planner->ignores_own_calls = o->tree;
 	return rc;
 }

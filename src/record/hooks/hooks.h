@@ -21,6 +21,8 @@ struct hooks_options {
 	const char *events;	    /* comma list of globs (plan.h); NULL = none */
 	const char *stack_at;	    /* likewise: with the stack at each entry */
 	bool allocations;	    /* the malloc family, with its bytes */
+	bool heap_bytes;	    /* that Java threads allocate */
+	bool bytecodes;		    /* of Java methods, that they execute themselves */
 	bool tree;		    /* the tree is kept in the program */
 	uint32_t prune_permille;    /* when the tree's memory runs short, and */
 	bool prunes_all;	    /* in what is written, too: it was asked for */

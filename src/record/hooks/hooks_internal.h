@@ -68,8 +68,8 @@ struct drain_ring {
 
 struct hook_process {
 	uint32_t n_refs;
-	uint64_t serial;  /* counts up from 1 */
-	uint32_t pid;	  /* as we see it */
+	uint64_t serial; /* counts up from 1 */
+	uint32_t pid;	 /* as we see it */
 	bool is_64;
 	bool needs_tids; /* it is in a pid namespace: it sees other thread ids than we do */
 	int pid_fd;
@@ -77,8 +77,8 @@ struct hook_process {
 	struct hook_layout *layout; /* one reference */
 	struct hook_area area;	    /* closed when it has ended, but for trees */
 	atomic_bool is_superseded;  /* exec: another program has its pid */
-	atomic_bool has_ended;	    /* drained to the end, area closed; still listed for its layout */
-	uint32_t n_exchanges; /* connections that are being answered */
+	atomic_bool has_ended; /* drained to the end, area closed; still listed for its layout */
+	uint32_t n_exchanges;  /* connections that are being answered */
 	/* (drain) */
 	struct drain_ring *rings;
 	uint32_t n_scanned; /* entries looked at in each round */
@@ -102,7 +102,7 @@ struct hooks {
 	struct hooks_options options;
 	char *library_folder;
 	struct temporary_folder library_link; /* another way to it, where that is needed */
-	char *libraries[2]; /* paths for 32- and 64-bit programs */
+	char *libraries[2];		      /* paths for 32- and 64-bit programs */
 	char *environment[5];
 	struct listener listener;
 	int family_fd;		    /* of the page that all hooked processes share */
@@ -137,13 +137,14 @@ struct hooks {
 	uint64_t drained_ticks; /* every record written before is in a queue */
 	/* By the server, read at the end: */
 	atomic_uint_fast64_t n_unread_modules, n_unread_classes, n_bad_hellos;
-	uint64_t n_processes;		    /* ever hooked */
+	uint64_t n_processes; /* ever hooked */
 	/* Of processes that have ended; at the end, of all: */
-	uint64_t n_threadless, n_memoryless; /* threads that were not recorded */
-	uint64_t n_missed;		     /* their calls */
-	uint64_t n_filtered;		     /* processes with HOOK_STOP_FILTER */
+	uint64_t n_threadless, n_memoryless;  /* threads that were not recorded */
+	uint64_t n_missed;		      /* their calls */
+	uint64_t n_filtered;		      /* processes with HOOK_STOP_FILTER */
 	uint64_t n_jvms_left, n_classes_left; /* of Java, that stayed as they are */
 	uint64_t n_virtual;		      /* JVMs with virtual threads */
+	uint64_t n_without_bytes;	      /* JVMs whose allocations are not known */
 	char *unread_program; /* (taker) not hooked, and nobody knows its functions; NULL = none */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */

@@ -263,7 +263,9 @@ static void plan_extra(struct planning *g, const struct extra *extra)
 	struct site_plan plan = {.site = extra->stub};
 	struct plan_header header = {0, (uint8_t)extra->action, (uint8_t)extra->own, extra->stub};
 
-	if (extra->function_i == NO_FUNCTION) {
+	if (extra->action == HOOK_ACTION_VARIABLE) {
+		plan.method = HOOK_METHOD_JUMP;
+	} else if (extra->function_i == NO_FUNCTION) {
 		if (image_code(f, extra->stub).n < JUMP_BYTES)
 			return;
 		plan.method = HOOK_METHOD_JUMP;
@@ -320,6 +322,8 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 	g->f.is_jvm = image_function_named(&g->f, "JNI_CreateJavaVM") != NO_FUNCTION;
 	if (g->wants_java)
 		extras_find_jvm(&g->extras, &g->f);
+	if (g->wants_java && g->p->wants_heap_bytes)
+		extras_find_heap(&g->extras, &g->f);
 	g->f.is_v8 = image_function_named(&g->f, "Builtins_JSEntry") != NO_FUNCTION;
 	if (!extras_find_v8(&g->extras, &g->f))
 		g->refusal = "V8 walks its stack, and cannot be told of the hooks on it";

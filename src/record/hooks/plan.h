@@ -70,6 +70,8 @@ struct hook_planner {
 	/* Patterns (wishes_add); one without an image is about the program itself. A function that several
 	 * wishes name has the action with the greater number. */
 	struct wishes wishes;
+	bool wants_bytecodes;  /* calls in Java methods count these */
+	bool wants_heap_bytes; /* of JVMs: where these are found */
 	bool wants_allocations; /* of every image: the malloc family that it defines, HOOK_ACTION_AMOUNT */
 	/* Functions that were built with -finstrument-functions are patched like others: their calls find
 	 * no open entry, which a tree needs to know the caller. */
@@ -98,8 +100,7 @@ int hook_planner_image(struct hook_planner *p, const struct planned_file *file,
 
 /* Whether a class of this name (`com.example.Main`) may have methods that are wished for. A wish without an
  * image is about classes that are not the JVM's own. */
-bool hook_planner_may_want_class(
-	const struct hook_planner *p, const char *name, bool is_library);
+bool hook_planner_may_want_class(const struct hook_planner *p, const char *name, bool is_library);
 /* The class file of a JVM's class, with calls in the methods that are wished for, is appended to `to`; nothing is when
  * there are none. A class is numbered once, however often and in however many JVMs it is loaded. Fails when
  * it is no class file. */

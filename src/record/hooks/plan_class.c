@@ -14,7 +14,11 @@
 #include "record/hooks/plan_internal.h"
 
 /* As the agent defines it (rt/java/agent.c). */
-static const struct class_calls calls = {"java/lang/WeirHook", "enter", "leave"};
+static struct class_calls calls_of(const struct hook_planner *p)
+{
+	return (struct class_calls){
+		"java/lang/WeirHook", "enter", "leave", p->wants_bytecodes ? "done" : NULL};
+}
 
 static bool begins_with(const char *text, const char *begin)
 {
@@ -263,6 +267,7 @@ static int plan_class(struct hook_planner *p, const struct class_file *c, bool i
 	uint64_t *known = map_ensure(&p->by_class, key_of(c), NULL);
 	struct image_entry *e = *known ? p->images.v[*known - 1] : new_entry(p, c, is_library);
 	struct class_wish *wishes = mem_calloc(c->methods.n + 1, sizeof(*wishes));
+	struct class_calls calls = calls_of(p);
 	int rc = 0;
 
 	for (size_t i = 0; i < e->image.functions.n; i++) {

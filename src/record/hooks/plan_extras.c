@@ -199,6 +199,25 @@ bool image_is_jvm(const struct elf_file *elf, const char *path)
 	       strncmp(path_base_name(path), "libjvm", strlen("libjvm")) == 0;
 }
 
+/* The library reads the table in the process, when its entries are as heap_bytes.c has them. */
+void extras_find_heap(struct extras *e, const struct image_facts *f)
+{
+	static const struct {
+		const char *name;
+		enum hook_own own;
+	} rows[] = {{"gHotSpotVMStructEntryArrayStride", HOOK_OWN_VM_STRIDE},
+		{"gHotSpotVMStructEntryOffsetOffset", HOOK_OWN_VM_OFFSET},
+		{"gHotSpotVMStructs", HOOK_OWN_VM_STRUCTS}};
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (elf_file_find_object(f->elf, rows[i].name, &symbol) &&
+			symbol.size == sizeof(uint64_t))
+			add_extra(e, f,
+				(struct extra){NO_FUNCTION, symbol.addr.v, HOOK_ACTION_VARIABLE,
+					rows[i].own});
+}
+
 void extras_find_jvm(struct extras *e, const struct image_facts *f)
 {
 	add_extra(e, f,

@@ -161,7 +161,7 @@ bool image_has_target(const struct image_facts *f, uint64_t low, uint64_t high, 
 struct switch_table {
 	uint64_t table;
 	uint64_t source; /* a byte of the instruction */
-	uint64_t base; /* what its entries count from; 0: they are addresses */
+	uint64_t base;	 /* what its entries count from; 0: they are addresses */
 };
 /* Calls `each` for the entries that lead to code of the source's function. Sorts the tables. */
 void image_read_tables(const struct image_facts *f, struct switch_table *tables, size_t n,
@@ -237,6 +237,8 @@ void extras_find_libc(struct extras *e, const struct image_facts *f);
 void extras_find_cyg(struct extras *e, const struct image_facts *f);
 /* A JVM's library: how JVMs are made and found. */
 void extras_find_jvm(struct extras *e, const struct image_facts *f);
+/* Of a JVM: where it says how much its threads have allocated. */
+void extras_find_heap(struct extras *e, const struct image_facts *f);
 bool image_is_jvm(const struct elf_file *elf, const char *path);
 /* False when V8 is in the image and cannot be told of the hooks. */
 bool extras_find_v8(struct extras *e, const struct image_facts *f);

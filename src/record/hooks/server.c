@@ -236,7 +236,8 @@ static struct hook_process *new_process(
 	struct hook_area_options options = {.is_64 = hello->bits == 64,
 		.tree = h->options.tree,
 		.ring_bytes = h->options.ring_bytes,
-		.prune_permille = h->options.prune_permille};
+		.prune_permille = h->options.prune_permille,
+		.counts_bytes = h->options.heap_bytes};
 	struct hook_process *p = mem_zalloc(sizeof(*p));
 	pid_t own;
 

@@ -38,13 +38,35 @@ static void begin_thread(struct transcript *t, struct hooked_thread *thread, uin
 	thread->last_ns = thread->inherited_ns;
 }
 
+static void write_used(struct transcript *t, struct hooked_thread *thread, uint32_t metric,
+	uint64_t amount, uint64_t time)
+{
+	trace_writer_numbers(t->world.w, thread->stream, time, RECORD_MAJOR_RESOURCE,
+		RECORD_RESOURCE_ADD, (uint64_t[]){metric, amount}, 2);
+}
+
 static void write_amount(
 	struct transcript *t, struct hooked_thread *thread, uint64_t amount, uint64_t time)
 {
 	if (!t->bytes_metric)
 		t->bytes_metric = trace_writer_metric(t->world.w, "bytes", "bytes");
-	trace_writer_numbers(t->world.w, thread->stream, time, RECORD_MAJOR_RESOURCE,
-		RECORD_RESOURCE_ADD, (uint64_t[]){t->bytes_metric, amount}, 2);
+	write_used(t, thread, t->bytes_metric, amount, time);
+}
+
+static void write_heap_bytes(
+	struct transcript *t, struct hooked_thread *thread, uint64_t amount, uint64_t time)
+{
+	if (!t->heap_metric)
+		t->heap_metric = trace_writer_metric(t->world.w, "heap", "bytes");
+	write_used(t, thread, t->heap_metric, amount, time);
+}
+
+static void write_bytecodes(
+	struct transcript *t, struct hooked_thread *thread, uint64_t n, uint64_t time)
+{
+	if (!t->bytecodes_metric)
+		t->bytecodes_metric = trace_writer_metric(t->world.w, "bytecodes", "1");
+	write_used(t, thread, t->bytecodes_metric, n, time);
 }
 
 /* From DWARF's order for the program's kind to that of struct cpu_regs. */
@@ -125,6 +147,12 @@ static uint32_t transcribe_more(struct transcript *t, struct hooked_thread *thre
 		if (replay_depth(&thread->replay))
 			write_stack(t, thread, r + 1, r->data, time);
 		return (uint32_t)n + 1;
+	case HOOK_MORE_HEAP:
+		write_heap_bytes(t, thread, r->data, time);
+		return 1;
+	case HOOK_MORE_BYTECODES:
+		write_bytecodes(t, thread, r->data, time);
+		return 1;
 	case HOOK_MORE_COST:
 		hook_costs_add(&t->costs, thread->view->process->is_64, r->data);
 		uncount_event(t, thread);
@@ -164,9 +192,16 @@ static inline void transcribe_leave(struct transcript *t, struct hooked_thread *
 	uint32_t id = HOOK_HEAD_ID(r->head);
 	struct replay_call left;
 	struct hooked_function *f;
+	size_t n_ended;
 
-	if (!replay_leave(&thread->replay, id, &left))
+	n_ended = replay_leave(&thread->replay, id, &left);
+	if (!n_ended)
 		return;
+	if (n_ended > 1) {
+		const struct replay_chain *c = &thread->replay.chains.v[thread->replay.current];
+
+		transcript_miss_bytecodes(t, c, c->calls.n + 1, c->calls.n + n_ended);
+	}
 	if (id == HOOK_COST_ID) {
 		uncount_event(t, thread);
 		return;

@@ -154,6 +154,10 @@ static void write_losses(struct transcript *t, uint64_t time)
 			"Java virtual machine whose methods could not be hooked"},
 		{h->n_virtual, RECORD_LOSS_NOTE,
 			"Java virtual machine with virtual threads: their calls are counted, times and callers are those of the threads that carried them"},
+		{h->n_without_bytes, RECORD_LOSS_EVENTS,
+			"Java virtual machine that does not tell what its threads allocate: the bytes of its methods are missing"},
+		{t->n_open_counted, RECORD_LOSS_EVENTS,
+			"call of a Java method whose end was not seen: its bytecodes are missing"},
 		{h->n_unread_classes, RECORD_LOSS_EVENTS,
 			"Java class that cannot be read: not hooked"},
 		{t->n_unread, RECORD_LOSS_EVENTS, "hook record that cannot be read"},
@@ -244,6 +248,7 @@ void transcript_finish(struct transcript *t, uint64_t time)
 	for (size_t i = 0; i < t->threads.n; i++) {
 		t->n_unmatched_leaves += t->threads.v[i]->replay.n_unmatched_leaves;
 		t->threads.v[i]->replay.n_unmatched_leaves = 0;
+		transcript_miss_open(t, t->threads.v[i]);
 	}
 	transcript_judge_programs(t, time);
 	hook_costs_write(&t->costs, t->world.w, t->world.life_stream, time,

@@ -52,11 +52,11 @@ struct hooked_thread {
 /* What a process became by its last exec, until it ends. */
 struct program {
 	uint32_t pid;
-	uint64_t time;	  /* of the exec */
-	char *name;	  /* owned; NULL = no longer of interest */
-	char *path;	  /* of its file, owned */
-	uint32_t n_files; /* mapped with the right to execute */
-	bool has_library; /* libweir.so is one of them */
+	uint64_t time;	      /* of the exec */
+	char *name;	      /* owned; NULL = no longer of interest */
+	char *path;	      /* of its file, owned */
+	uint32_t n_files;     /* mapped with the right to execute */
+	bool has_library;     /* libweir.so is one of them */
 	bool has_small_limit; /* on its address space */
 	bool has_own_root;    /* another root folder than ours */
 };
@@ -89,7 +89,7 @@ struct transcript {
 	uint64_t last_serial;
 	VEC(struct hooked_function) functions; /* by id */
 	struct hook_chunk *used;
-	uint32_t bytes_metric;
+	uint32_t bytes_metric, heap_metric, bytecodes_metric;
 	uint64_t budget_ns;	     /* when it was last looked at */
 	VEC(uint8_t) library_images; /* by image number: 0 = not looked at, 1 = no, 2 = yes */
 	VEC(struct program) programs;
@@ -102,6 +102,8 @@ struct transcript {
 	uint64_t n_unmatched_leaves; /* of threads that are gone */
 	struct hook_thread_counts totals;
 	uint64_t n_unread;
+	uint64_t
+		n_open_counted; /* Java calls without an end, whose bytecodes are not known therefore */
 };
 
 /* transcript_threads.c */
@@ -115,6 +117,11 @@ void transcript_add_source(void *transcript, struct hook_source *s);
 /* Nothing more comes from the source that the thread has in use. */
 void transcript_finish_source(struct transcript *t, struct hooked_thread *thread);
 void transcript_free_thread(struct transcript *t, struct hooked_thread *thread);
+/* Calls of the chain that have no end of their own are counted, if that makes their bytecodes unknown. */
+void transcript_miss_bytecodes(
+	struct transcript *t, const struct replay_chain *c, size_t first, size_t end);
+/* The same of all that are open when the thread is over, or the recording is. */
+void transcript_miss_open(struct transcript *t, struct hooked_thread *thread);
 
 /* transcript_programs.c */
 /* At the end, before it is said which wishes matched nothing. */

@@ -128,6 +128,27 @@ static struct hooked_thread *ensure_thread(struct transcript *t, uint32_t pid, u
 	return thread;
 }
 
+void transcript_miss_bytecodes(
+	struct transcript *t, const struct replay_chain *c, size_t first, size_t end)
+{
+	if (!t->h->options.bytecodes)
+		return;
+	for (size_t i = first; i < end; i++) {
+		uint32_t id = c->calls.v[i].id;
+
+		t->n_open_counted += id < t->functions.n && t->functions.v[id].is_method;
+	}
+}
+
+void transcript_miss_open(struct transcript *t, struct hooked_thread *thread)
+{
+	for (size_t i = 0; i < thread->replay.chains.n && !thread->has_inherited; i++) {
+		const struct replay_chain *c = &thread->replay.chains.v[i];
+
+		transcript_miss_bytecodes(t, c, 0, c->calls.n);
+	}
+}
+
 void transcript_free_thread(struct transcript *t, struct hooked_thread *thread)
 {
 	uint64_t *at = map_find(&t->by_tid, thread->tid);
@@ -137,6 +158,7 @@ void transcript_free_thread(struct transcript *t, struct hooked_thread *thread)
 	for (size_t i = thread->source_i; i < thread->sources.n; i++)
 		hook_source_free(t->h, thread->sources.v[i]);
 	t->n_unmatched_leaves += thread->replay.n_unmatched_leaves;
+	transcript_miss_open(t, thread);
 	vec_release(&thread->sources);
 	replay_release(&thread->replay);
 	free(thread);

@@ -27,7 +27,7 @@ static inline void record(
 			likely(record_call(t, c, slot, HOOK_HEAD(kind, id, ticks_now()), 0)))
 			return;
 	}
-	record_late(kind, id, slot, p);
+	record_late(kind, id, slot, 0, p);
 }
 
 void weir_cyg_enter(void *function, void *call_site)

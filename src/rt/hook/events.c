@@ -437,7 +437,8 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 	end_slowly(&s, HOOK_COST_CALL, false, 0);
 }
 
-void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p)
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, uint64_t data,
+	const struct patch *p)
 {
 	struct slow_way s;
 	struct thread *t;
@@ -452,7 +453,7 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const
 		thread_settle(t, c, (uintptr_t)slot);
 		if (c != t->chain)
 			change_chain(t, c);
-		hook_record_write(t, kind, id, 0);
+		hook_record_write(t, kind, id, data);
 	}
 	if (p)
 		end_slowly(&s, HOOK_COST_INSTRUMENT, kind == HOOK_RECORD_ENTER, p->site);

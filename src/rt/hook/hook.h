@@ -73,11 +73,12 @@ struct writer {
 struct chain {
 	struct hook_entry *top; /* the next free one */
 	uintptr_t start, bytes; /* where calls are taken for this stack's without a further look */
-	struct writer writers[N_WRITERS]; /* each within the handlers that interrupted those before */
-	uintptr_t low, high;	/* of the stack; GUESSED: `high` is that of the first call */
-	uint32_t number;	/* 0 = a thread's own */
-	uint32_t owner;		/* thread id that ran on it last */
-	struct hook_entry *first; /* top when nothing is open */
+	struct writer
+		writers[N_WRITERS]; /* each within the handlers that interrupted those before */
+	uintptr_t low, high;	    /* of the stack; GUESSED: `high` is that of the first call */
+	uint32_t number;	    /* 0 = a thread's own */
+	uint32_t owner;		    /* thread id that ran on it last */
+	struct hook_entry *first;   /* top when nothing is open */
 	struct hook_block *block;
 	struct hook_tree *tree; /* --tree: where its open calls are counted */
 	struct thread *user;	/* went on here last */
@@ -103,12 +104,15 @@ struct thread {
 	uint32_t session;	/* the recording that it is registered for */
 	struct hook_tree *tree; /* with --tree, in place of the ring */
 	uintptr_t n_entries;	/* with --tree: to look around now and then */
-	uint32_t cost_at[HOOK_COST_N]; /* how far it was when a cost was last measured (self_cost.c) */
-	uint8_t costs_known;	       /* bits: of those that were measured at all */
+	uint32_t cost_at
+		[HOOK_COST_N]; /* how far it was when a cost was last measured (self_cost.c) */
+	uint8_t costs_known;   /* bits: of those that were measured at all */
 	bool is_measuring;
 	uint32_t slow_inner, slow_outer; /* ticks on the slow way, as HOOK_COST_SLOW counts them */
 	uint32_t block_ticks[2]; /* to block signals, the last time; and while is_measuring */
 	uint64_t recorded_at;	 /* ticks of the last record on that way */
+	uint64_t
+		java_bytes; /* 1 + what it has allocated on the JVM's heap, as last recorded; 0 = not yet */
 };
 
 enum patch_state {
@@ -148,7 +152,7 @@ struct library {
 	bool is_forked;			/* the open calls are still the parent's */
 	uint32_t session;		/* counts recordings; never 0 while one is on */
 	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
-	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
+	uint32_t serial; /* the recorder's number for this process, or, in a child that has not
 			     spoken to it yet, for the parent */
 	struct hook_family *family; /* also in children that have no area yet; NULL = none */
 };
@@ -201,7 +205,8 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 /* A call that needs no entry (compiled_in.c, rt/java). Of one whose function is `p` what it costs is measured now
  * and then; NULL = it is not. */
-void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p);
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, uint64_t data,
+	const struct patch *p);
 /* Such calls with --tree, when they are out of the ordinary (rt/java). `slot` is where the stack is. */
 void tree_enter_late(uint32_t id, uintptr_t *slot);
 void tree_leave_late(uint32_t id, uintptr_t *slot);
@@ -310,7 +315,7 @@ void patch_remove(uint32_t id);
 /* Pages without patches are protected as before. */
 void patch_give_back(void);
 void patch_note_protection(uintptr_t low, uintptr_t high, int prot); /* see code_memory.c */
-void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
+void patch_forget(uintptr_t start, uintptr_t end);		     /* the module is gone */
 const struct patch *patch_at(uintptr_t site);
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
 bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original);
@@ -373,7 +378,8 @@ enum hook_refusal own_tell(enum hook_own own, uintptr_t function);
 /* rt/java/agent_start.c; see java.h there. */
 /* A JVM is about to be made, with these options (JavaVMInitArgs). */
 void java_note_create(uintptr_t args);
-void java_tell_jvms(uintptr_t function); /* JNI_GetCreatedJavaVMs */
+void java_tell_jvms(uintptr_t function);		       /* JNI_GetCreatedJavaVMs */
+void java_tell_table(enum hook_own which, uintptr_t variable); /* HOOK_OWN_VM_... */
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *place);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 5
+#define HOOK_ABI_VERSION 6
 
 /*
  * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
@@ -51,8 +51,8 @@ enum hook_thread_state {
 };
 
 struct hook_thread {
-	uint32_t state; /* futex, while NEW */
-	uint32_t tid;	/* as the recorder sees it */
+	uint32_t state;	    /* futex, while NEW */
+	uint32_t tid;	    /* as the recorder sees it */
 	uint64_t consumed;  /* records taken so far, by the recorder; free running */
 	uint64_t written;   /* records written so far, as of the last part's end, by the library */
 	uint64_t n_dropped; /* records that were not written because the ring stayed full */
@@ -63,10 +63,11 @@ struct hook_thread {
 	uint64_t n_unhooked; /* calls that were entered but could not be followed to their exit */
 	uint64_t n_pruned;   /* tree: nodes folded into their parents */
 	uint64_t start_ticks;
-	uint64_t taken; /* the recorder takes what is before this: its heads are 0, or will be */
+	uint64_t taken;	  /* the recorder takes what is before this: its heads are 0, or will be */
 	uint32_t own_tid; /* as the process sees it: another one in a pid namespace */
 	uint32_t reserved2;
-	uint64_t n_jumped; /* calls that were taken to be over when one further up the stack began */
+	uint64_t
+		n_jumped; /* calls that were taken to be over when one further up the stack began */
 	uint64_t reserved[3];
 };
 
@@ -107,8 +108,11 @@ struct hook_control {
 	uint64_t n_missed; /* calls of the threads without an entry or without memory, while so */
 	uint32_t n_memoryless; /* threads for which no memory could be mapped; as n_threadless */
 	uint32_t n_jvms_left;  /* JVMs that the agent (rt/java) could not work in */
-	uint32_t n_classes_left; /* classes that the JVM did not let be changed, or that are too long */
-	uint32_t has_virtual_threads; /* of Java: calls on them go from one thread to another */
+	uint32_t
+		n_classes_left; /* classes that the JVM did not let be changed, or that are too long */
+	uint32_t has_virtual_threads;  /* of Java: calls on them go from one thread to another */
+	uint32_t n_jvms_without_bytes; /* JVMs that do not tell how much their threads allocate */
+	uint32_t counts_bytes;	       /* by the recorder: what Java threads allocate is wanted */
 };
 
 /* One page for the whole recording, mapped by every hooked process and, unlike the area, inherited
@@ -157,6 +161,9 @@ enum hook_more {
 				next (data + 15) / 16 records: struct hook_regs, then stack bytes */
 	HOOK_MORE_PAD = 3,   /* `data` records follow that mean nothing */
 	HOOK_MORE_COST = 4,  /* what a call costs just now: `data` is a HOOK_COST */
+	HOOK_MORE_HEAP = 6,  /* the innermost open Java call has allocated `data` bytes more */
+	HOOK_MORE_BYTECODES =
+		5, /* the Java method that is left next has executed `data` of its bytecodes */
 };
 
 /*
@@ -168,7 +175,7 @@ enum hook_cost_kind {
 	HOOK_COST_TRAP = 1,	  /* through int3 */
 	HOOK_COST_AMOUNT = 2,	  /* through a jump, with an amount */
 	HOOK_COST_INSTRUMENT = 3, /* by the program's own calls, -finstrument-functions */
-	HOOK_COST_SLOW = 4, /* on top of each: what is done once for many records */
+	HOOK_COST_SLOW = 4,	  /* on top of each: what is done once for many records */
 };
 #define HOOK_COST_N    5
 #define HOOK_COST_BITS 28
@@ -177,7 +184,7 @@ enum hook_cost_kind {
 	((uint64_t)(kind) << (2 * HOOK_COST_BITS) | (uint64_t)(inner) << HOOK_COST_BITS | (outer))
 #define HOOK_COST_KIND(data)  ((uint32_t)((data) >> (2 * HOOK_COST_BITS)))
 #define HOOK_COST_INNER(data) ((uint32_t)((data) >> HOOK_COST_BITS) & HOOK_COST_MAX)
-#define HOOK_COST_OUTER(data) ((uint32_t)(data) & HOOK_COST_MAX)
+#define HOOK_COST_OUTER(data) ((uint32_t)(data)&HOOK_COST_MAX)
 
 /* Registers at the function's entry, by DWARF number of the program's kind (64: rax rdx rcx rbx rsi
  * rdi rbp rsp r8-r15 rip; 32: eax ecx edx ebx esp ebp esi edi eip). */
@@ -220,7 +227,8 @@ enum hook_hello_kind {
 	HOOK_HELLO_START = 1,	/* a program begins to be hooked: wants an area and a plan */
 	HOOK_HELLO_FORK = 2,	/* the child of a hooked process: wants an area of its own */
 	HOOK_HELLO_MODULES = 3, /* more modules were loaded: wants their plan */
-	HOOK_HELLO_CLASSES = 4, /* a JVM is about to load a class, or has loaded some: no modules, but
+	HOOK_HELLO_CLASSES =
+		4, /* a JVM is about to load a class, or has loaded some: no modules, but
 				   struct hook_classes */
 };
 
@@ -247,7 +255,7 @@ struct hook_hello {
 	uint32_t bits; /* 32 or 64 */
 	uint32_t pid, tid;
 	uint32_t parent_serial; /* FORK */
-	uint32_t n_modules;  /* struct hook_module follow, each with its path */
+	uint32_t n_modules;	/* struct hook_module follow, each with its path */
 	uint64_t region_start, region_bytes;
 	uint64_t library_bias; /* load address of libweir.so */
 	uint32_t refusal;      /* an enum hook_refusal that holds for the whole program; 0 = none */
@@ -290,6 +298,8 @@ enum hook_action {
 	HOOK_ACTION_NOTE = 5,	 /* no record: calls the library's `detail` (enum hook_own) first */
 	HOOK_ACTION_TELL = 6,	 /* nothing is patched: the library calls the function once, for
 				    `detail` (enum hook_own) */
+	HOOK_ACTION_VARIABLE =
+		7, /* the same of a variable at `site`: nothing of its page is touched */
 };
 
 /* detail of HOOK_ACTION_AMOUNT */
@@ -309,11 +319,15 @@ enum hook_own {
 	HOOK_OWN_SIGACTION = 4,	  /* sigaction: the program's SIGTRAP handler is kept behind ours */
 	HOOK_OWN_MAKECONTEXT = 5, /* makecontext: a stack that coroutines will run on (NOTE) */
 	HOOK_OWN_RETURN_LOCATION = 6, /* V8's: who knows where return addresses are (TELL) */
-	HOOK_OWN_PRCTL = 7,	  /* prctl: it may install a system call filter (NOTE) */
-	HOOK_OWN_SYSCALL = 8,	  /* syscall: likewise, or what follows (NOTE) */
-	HOOK_OWN_MPROTECT = 9,	  /* mprotect, pkey_mprotect: perhaps of patched code (NOTE) */
-	HOOK_OWN_CREATE_JVM = 10, /* JNI_CreateJavaVM: the JVM is told of the agent (NOTE) */
-	HOOK_OWN_FIND_JVMS = 11,  /* JNI_GetCreatedJavaVMs, which the agent needs (TELL) */
+	HOOK_OWN_PRCTL = 7,	      /* prctl: it may install a system call filter (NOTE) */
+	HOOK_OWN_SYSCALL = 8,	      /* syscall: likewise, or what follows (NOTE) */
+	HOOK_OWN_MPROTECT = 9,	      /* mprotect, pkey_mprotect: perhaps of patched code (NOTE) */
+	HOOK_OWN_CREATE_JVM = 10,     /* JNI_CreateJavaVM: the JVM is told of the agent (NOTE) */
+	HOOK_OWN_FIND_JVMS = 11,      /* JNI_GetCreatedJavaVMs, which the agent needs (TELL) */
+	/* VARIABLEs of a JVM: where it has what, how long an entry of that is, and where in it the place is */
+	HOOK_OWN_VM_STRUCTS = 12, /* gHotSpotVMStructs */
+	HOOK_OWN_VM_STRIDE = 13,  /* gHotSpotVMStructEntryArrayStride */
+	HOOK_OWN_VM_OFFSET = 14,  /* gHotSpotVMStructEntryOffsetOffset */
 };
 
 #define HOOK_ORIGINAL_MAX 32

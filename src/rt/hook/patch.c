@@ -19,13 +19,13 @@
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 
-#define REACH	      0x70000000u
-#define PATCHES_BITS  20 /* log2 of how many there may be */
-#define FEW_BITS      12 /* of how many there is memory at first */
-#define N_STUBS	      4
-#define N_NEAR	      4096 /* of modules; what comes then is not used again */
-#define N_GROUPS      65536
-#define JUMP_BYTES    5u
+#define REACH	     0x70000000u
+#define PATCHES_BITS 20 /* log2 of how many there may be */
+#define FEW_BITS     12 /* of how many there is memory at first */
+#define N_STUBS	     4
+#define N_NEAR	     4096 /* of modules; what comes then is not used again */
+#define N_GROUPS     65536
+#define JUMP_BYTES   5u
 
 /* What was patched together: in one stretch of pages. */
 struct group {
@@ -105,7 +105,8 @@ static uint32_t *index_find(const struct tables *t, uintptr_t site)
 /* False when there is no memory. */
 static bool tables_open(unsigned bits)
 {
-	size_t patch_bytes = sizeof(struct patch) << bits, index_bytes = sizeof(uint32_t) << (bits + 1);
+	size_t patch_bytes = sizeof(struct patch) << bits, index_bytes = sizeof(uint32_t)
+									 << (bits + 1);
 	uint8_t *p = raw_memory(NULL, sizeof(struct tables) + patch_bytes + index_bytes,
 		PROT_READ | PROT_WRITE, MAP_NORESERVE);
 	struct tables *t = (struct tables *)p;
@@ -381,7 +382,7 @@ static uint32_t take_run(
 	for (i = 1, plan = plan_next(plan); i < n; i++, plan = plan_next(plan)) {
 		struct page_range r = pages_of(plan, bias);
 
-		if (r.low > run->high || r.high < run->low)
+		if (r.low > run->high || r.high < run->low || plan->action == HOOK_ACTION_VARIABLE)
 			break;
 		run->low = r.low < run->low ? r.low : run->low;
 		run->high = r.high > run->high ? r.high : run->high;
@@ -425,8 +426,17 @@ static void apply_module(const struct hook_plan *plan, uint32_t n, const struct 
 	near_open(&m, module->start, module->end, bytes);
 	for (uint32_t i = 0; i < n;) {
 		struct page_range run;
-		uint32_t k = take_run(plan, n - i, module->bias, &run);
+		uint32_t k;
 
+		if (plan->action == HOOK_ACTION_VARIABLE) {
+			results[i++] = (struct hook_result){plan->id,
+				own_tell((enum hook_own)plan->detail,
+					(uintptr_t)plan->site + module->bias),
+				0, module->bias};
+			plan = plan_next(plan);
+			continue;
+		}
+		k = take_run(plan, n - i, module->bias, &run);
 		plan = apply_run(&m, plan, k, module->bias, &run, results + i);
 		i += k;
 	}

@@ -106,7 +106,8 @@ static bool wait_for_tid(struct hook_thread *shared)
 
 	__atomic_store_n(&shared->state, new, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < WAITS_MAX && shared->state == HOOK_THREAD_NEW; i++) {
-		if (library.control->is_off || (i && i % LIFE_WAITS == 0 && !exchange_recorder_lives()))
+		if (library.control->is_off ||
+			(i && i % LIFE_WAITS == 0 && !exchange_recorder_lives()))
 			break;
 		futex_wait(&shared->state, HOOK_THREAD_NEW, 0, WAIT_NS);
 	}
@@ -132,6 +133,7 @@ static bool fill_thread(struct thread *t, struct hook_thread *shared, uint32_t i
 	t->pos = t->ring + (uint32_t)shared->consumed %
 				   (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
 	t->number = 0;
+	t->java_bytes = 0;
 	t->heartbeat = 0;
 	t->ticks_of_heartbeat = t->gave_up_at = t->n_entries = 0;
 	t->own = chain_own(sp, tid);

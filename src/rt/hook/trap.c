@@ -250,6 +250,9 @@ uintptr_t own_function(enum hook_own own)
 	case HOOK_OWN_MPROTECT:
 	case HOOK_OWN_CREATE_JVM:
 	case HOOK_OWN_FIND_JVMS:
+	case HOOK_OWN_VM_STRUCTS:
+	case HOOK_OWN_VM_STRIDE:
+	case HOOK_OWN_VM_OFFSET:
 		break;
 	}
 	return 0;

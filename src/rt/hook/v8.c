@@ -24,10 +24,12 @@ static uintptr_t true_location(uintptr_t at)
 enum hook_refusal own_tell(enum hook_own own, uintptr_t function)
 {
 	if (own == HOOK_OWN_RETURN_LOCATION)
-		((void (*)(uintptr_t (*)(uintptr_t)))function)(true_location);
+		((void (*)(uintptr_t(*)(uintptr_t)))function)(true_location);
 #ifdef __x86_64__
 	else if (own == HOOK_OWN_FIND_JVMS)
 		java_tell_jvms(function);
+	else if (own >= HOOK_OWN_VM_STRUCTS && own <= HOOK_OWN_VM_OFFSET)
+		java_tell_table(own, function);
 #endif
 	return HOOK_REFUSAL_NONE;
 }

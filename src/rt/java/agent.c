@@ -22,6 +22,7 @@
  *	final class java.lang.WeirHook {
  *		static native void enter(int);
  *		static native void leave(int);
+ *		static native void done(int, long);
  *		static void begin(String path) { System.load(path); }
  *	}
  *
@@ -29,7 +30,7 @@
  * warned of where a class of the JDK's own is concerned.
  */
 static const uint8_t hook_class[] =
-	"\xca\xfe\xba\xbe\0\0\0\x31\0\x10"
+	"\xca\xfe\xba\xbe\0\0\0\x31\0\x12"
 	"\x07\0\x02\x01\0\x12java/lang/WeirHook\x07\0\x04\x01\0\x10java/lang/Object" /* 1 .. 4 */
 	"\x01\0\x05"
 	"enter\x01\0\x05"
@@ -39,8 +40,10 @@ static const uint8_t hook_class[] =
 	"\x07\0\x0b\x01\0\x10java/lang/System\x01\0\x04load" /* 10 .. 12 */
 	"\x0c\0\x0c\0\x09\x0a\0\x0a\0\x0d\x01\0\x04"
 	"Code" /* 13 .. 15 */
-	"\x10\x31\0\x01\0\x03\0\0\0\0\0\x03"
-	"\x01\x09\0\x05\0\x07\0\0\x01\x09\0\x06\0\x07\0\0"
+	"\x01\0\x04"
+	"done\x01\0\x05(IJ)V" /* 16, 17 */
+	"\x10\x31\0\x01\0\x03\0\0\0\0\0\x04"
+	"\x01\x09\0\x05\0\x07\0\0\x01\x09\0\x06\0\x07\0\0\x01\x09\0\x10\0\x11\0\0"
 	"\0\x09\0\x08\0\x09\0\x01\0\x0f\0\0\0\x11\0\x01\0\x01\0\0\0\x05\x2a\xb8\0\x0e\xb1\0\0\0\0"
 	"\0\0";
 
@@ -401,7 +404,8 @@ bool agent_prepare(jvm_table vm)
 	return open_environment(vm) && set_event(jvmti, JVMTI_VM_INIT, true);
 }
 
-/* A static method of the class, with one argument. False: there was an exception, which is forgotten. */
+/* A static method of the class; of its arguments all but the first are 0. False: there was an exception, which is
+ * forgotten. */
 static bool call_static(jvm_table jni, struct jvm_object *class, const char *name,
 	const char *signature, uintptr_t argument)
 {
@@ -413,7 +417,7 @@ static bool call_static(jvm_table jni, struct jvm_object *class, const char *nam
 	if (method)
 		JVM_CALL(jni, JNI_CALL_STATIC_VOID_METHOD_A,
 			void (*)(jvm_table, struct jvm_object *, void *, const uint64_t *))
-	(jni, class, method, (const uint64_t[]){argument});
+	(jni, class, method, (const uint64_t[]){argument, 0});
 	is_done = method && !JVM_CALL(jni, JNI_EXCEPTION_CHECK, uint8_t(*)(jvm_table))(jni);
 	clear_exception(jni);
 	return is_done;
@@ -436,7 +440,8 @@ static bool load_library(jvm_table jni, struct jvm_object *class)
 	is_done = text &&
 		  call_static(jni, class, "begin", "(Ljava/lang/String;)V", (uintptr_t)text) &&
 		  call_static(jni, class, "enter", "(I)V", JAVA_NO_METHOD) &&
-		  call_static(jni, class, "leave", "(I)V", JAVA_NO_METHOD);
+		  call_static(jni, class, "leave", "(I)V", JAVA_NO_METHOD) &&
+		  call_static(jni, class, "done", "(IJ)V", JAVA_NO_METHOD);
 	clear_exception(jni);
 	delete_local(jni, text);
 	return is_done;
@@ -446,7 +451,8 @@ static bool load_library(jvm_table jni, struct jvm_object *class)
 static bool register_anew(jvm_table jni)
 {
 	const struct jvm_native natives[] = {{"enter", "(I)V", (void *)(uintptr_t)java_enter},
-		{"leave", "(I)V", (void *)(uintptr_t)java_leave}};
+		{"leave", "(I)V", (void *)(uintptr_t)java_leave},
+		{"done", "(IJ)V", (void *)(uintptr_t)java_done}};
 	struct jvm_object *class;
 	bool is_done;
 
@@ -456,7 +462,7 @@ static bool register_anew(jvm_table jni)
 	is_done = class &&
 		  JVM_CALL(jni, JNI_REGISTER_NATIVES,
 			  int32_t(*)(jvm_table, struct jvm_object *, const struct jvm_native *,
-				  int32_t))(jni, class, natives, 2) == 0;
+				  int32_t))(jni, class, natives, 3) == 0;
 	clear_exception(jni);
 	delete_local(jni, class);
 	return is_done;
@@ -490,6 +496,7 @@ void agent_begin(jvm_table jni)
 		java_count_jvm();
 		return;
 	}
+	heap_bytes_begin(jvmti, jni);
 	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
 	if (!set_event(jvmti, JVMTI_CLASS_FILE_LOAD_HOOK, true)) {
 		java_count_jvm();

@@ -4,6 +4,7 @@
  *
  *	agent_start.c		the way in: an option for the JVM that is being made, or a thread in one that runs
  *	agent.c		what the agent does with classes: those that are loaded, those that will be, back again
+ *	heap_bytes.c	what threads allocate
  *	class_questions.c	what it asks the recorder about them
  *	method_calls.c		what the rewritten methods call
  *
@@ -35,8 +36,18 @@ void java_note_class(const char *name, size_t n);
 #define JAVA_NO_METHOD 0 /* an id: nothing is recorded */
 #define java_enter     Java_java_lang_WeirHook_enter
 #define java_leave     Java_java_lang_WeirHook_leave
+#define java_done      Java_java_lang_WeirHook_done
 __attribute__((visibility("default"))) void java_enter(void *env, void *class, int32_t id);
 __attribute__((visibility("default"))) void java_leave(void *env, void *class, int32_t id);
+/* As leave, of a method that has counted its bytecodes. */
+__attribute__((visibility("default"))) void java_done(
+	void *env, void *class, int32_t id, int64_t n_bytecodes);
+
+/* heap_bytes.c */
+/* Finds where the JVM counts what its threads allocate, if that is wanted; counts a JVM that does not say. */
+void heap_bytes_begin(jvm_table jvmti, jvm_table jni);
+/* What the thread of this JNIEnv, which is the calling one, has allocated so far; false: nobody knows. */
+bool heap_bytes(const void *env, uint64_t *bytes);
 
 /* agent.c. All of them on a thread that the JVM knows. */
 /* Before the JVM is ready: it says when it is. False: it refuses. */

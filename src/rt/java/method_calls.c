@@ -8,24 +8,62 @@
 #include "../hook/ring.h"
 #include "java.h"
 
-/* 0 instead of the caller's address says that no slot belongs to the call. */
-static inline void record(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
+/* `id` is a method's, or says what kind of HOOK_RECORD_MORE it is. */
+static inline void record(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, uint64_t data)
 {
 	struct thread *t = weir_thread;
 
-	if (likely(t) && likely(t->limit) && likely(id != JAVA_NO_METHOD)) {
+	if (likely(t) && likely(t->limit)) {
 		struct chain *c = t->chain;
 
 		if (likely((uintptr_t)slot - c->start < c->bytes) &&
-			likely(record_call(t, c, slot, HOOK_HEAD(kind, id, ticks_now()), 0)))
+			likely(record_call(t, c, slot, HOOK_HEAD(kind, id, ticks_now()), data)))
 			return;
 	}
-	if (id == JAVA_NO_METHOD)
-		return;
 	if (java_is_wanted())
-		record_late(kind, id, slot, NULL);
+		record_late(kind, id, slot, data, NULL);
 	else
 		java_give_back();
+}
+
+/* What was allocated since the thread's record before is of the call that is open. A thread without a record has
+ * allocated for none. */
+static inline void record_bytes(const void *env, uintptr_t *slot)
+{
+	struct thread *t = weir_thread;
+	uint64_t bytes, before;
+
+	if (likely(!heap_bytes(env, &bytes)) || !t || !t->limit)
+		return;
+	before = t->java_bytes;
+	if (before && bytes + 1 <= before)
+		return;
+	t->java_bytes = bytes + 1;
+	if (before)
+		record(HOOK_RECORD_MORE, HOOK_MORE_HEAP, slot, bytes + 1 - before);
+}
+
+/* 0 instead of the caller's address says that no slot belongs to the call. */
+static inline void record_enter(const void *env, uint32_t id, uintptr_t *slot)
+{
+	bool is_first = !weir_thread || !weir_thread->java_bytes;
+
+	if (unlikely(id == JAVA_NO_METHOD))
+		return;
+	record_bytes(env, slot);
+	record(HOOK_RECORD_ENTER, id, slot, 0);
+	if (unlikely(is_first))
+		record_bytes(env, slot);
+}
+
+static inline void record_leave(const void *env, uint32_t id, uintptr_t *slot, uint64_t n_bytecodes)
+{
+	if (unlikely(id == JAVA_NO_METHOD))
+		return;
+	record_bytes(env, slot);
+	if (n_bytecodes)
+		record(HOOK_RECORD_MORE, HOOK_MORE_BYTECODES, slot, n_bytecodes);
+	record(HOOK_RECORD_LEAVE, id, slot, 0);
 }
 
 /* --- counted in a tree -------------------------------------------------------------------- */
@@ -121,24 +159,30 @@ void java_enter(void *env, void *class, int32_t id)
 {
 	uintptr_t *slot = __builtin_frame_address(0);
 
-	(void)env;
 	(void)class;
 	if (!is_tree())
-		record(HOOK_RECORD_ENTER, (uint32_t)id, slot);
+		record_enter(env, (uint32_t)id, slot);
 	else if (id != JAVA_NO_METHOD && !enter_tree((uint32_t)id, (uintptr_t)slot))
 		enter_tree_late((uint32_t)id, slot);
 }
 
+static inline void leave(const void *env, uint32_t id, uintptr_t *slot, uint64_t n_bytecodes)
+{
+	if (!is_tree())
+		record_leave(env, id, slot, n_bytecodes);
+	else if (id != JAVA_NO_METHOD && !leave_tree(id, (uintptr_t)slot) && java_is_wanted())
+		tree_leave_late(id, slot);
+}
+
 void java_leave(void *env, void *class, int32_t id)
 {
-	uintptr_t *slot = __builtin_frame_address(0);
-
-	(void)env;
 	(void)class;
-	if (!is_tree())
-		record(HOOK_RECORD_LEAVE, (uint32_t)id, slot);
-	else if (id != JAVA_NO_METHOD && !leave_tree((uint32_t)id, (uintptr_t)slot) &&
-		 java_is_wanted())
-		tree_leave_late((uint32_t)id, slot);
+	leave(env, (uint32_t)id, __builtin_frame_address(0), 0);
+}
+
+void java_done(void *env, void *class, int32_t id, int64_t n_bytecodes)
+{
+	(void)class;
+	leave(env, (uint32_t)id, __builtin_frame_address(0), (uint64_t)n_bytecodes);
 }
 #endif

@@ -5,7 +5,7 @@
 
 #define CODE_MAX 70000
 
-static const struct class_calls calls = {"java/lang/WeirHook", "enter", "leave"};
+static struct class_calls calls = {"java/lang/WeirHook", "enter", "leave", NULL};
 
 static void put16(struct buf *b, uint32_t v)
 {
@@ -213,6 +213,26 @@ static void test_constructors(void)
 	buf_release(&r.bytes);
 }
 
+static void test_counts(void)
+{
+	/* iload_0; ifeq 6; nop; nop; return: groups of 2, 2, and 1; the counter is variable 4 */
+	struct result r;
+
+	calls.done = "done";
+	r = rewrite(49, "run", SPAN("\x1a\x99\0\x05\0\0\xb1"), NOTHING);
+	calls.done = NULL;
+	CHECK(!r.reason);
+	CHECK_EQ(r.code.n, 3 + 6 + (9 + 4) + (9 + 2) + (6 + 5 + 3 + 1) + 9);
+	CHECK(span_equal(span_sub(r.code, 0, 4), SPAN("\x09\x37\x04\x11")));
+	/* lload 4; sipush 2; i2l; ladd; lstore 4; iload_0; ifeq */
+	CHECK(span_equal(span_sub(r.code, 9, 14),
+		SPAN("\x16\x04\x11\0\x02\x85\x61\x37\x04\x1a\x99\0\x0e\x16")));
+	/* lload 4; lconst_1; ladd; lstore 4; sipush 5; lload 4; invokestatic; return */
+	CHECK(span_equal(span_sub(r.code, 33, 13),
+		SPAN("\x16\x04\x0a\x61\x37\x04\x11\0\x05\x16\x04\xb8\0")));
+	buf_release(&r.bytes);
+}
+
 static void test_names(void)
 {
 	struct buf b = make_class(52, "run", SPAN("\xb1"), NOTHING);
@@ -254,6 +274,8 @@ int main(void)
 		{"a method that would become too long is refused", test_long_method},
 		{"switches are padded anew", test_switches},
 		{"a constructor is covered from the call of the other one on", test_constructors},
+		{"bytecodes are counted where runs of them begin, and handed over at the end",
+			test_counts},
 		{"names are written as Java writes them", test_names},
 		{"a class file that is cut off is refused", test_damage},
 	};

@@ -35,6 +35,8 @@ static void test_names(void)
 	CHECK_EQ(parsed("syscall"), HOOK_SYSCALL);
 	CHECK_EQ(parsed("fault"), HOOK_FAULT);
 	CHECK_EQ(parsed("alloc"), HOOK_ALLOC);
+	CHECK_EQ(parsed("heap"), HOOK_HEAP);
+	CHECK_EQ(parsed("bytecode"), HOOK_BYTECODE);
 	CHECK_EQ(parsed("interrupt"), HOOK_INTERRUPT);
 	CHECK_EQ(parsed("module"), HOOK_MODULE);
 	CHECK_EQ(parsed("syscall,fault,syscall"), HOOK_SYSCALL | HOOK_FAULT);
@@ -49,7 +51,7 @@ static void test_codes(void)
 	CHECK_EQ(parsed("64"), HOOK_STACK);
 	CHECK_EQ(parsed("0x41"), HOOK_STACK_AT);
 	CHECK_EQ(parsed("0x61/1"), HOOK_SWITCH);
-	CHECK_EQ(parsed("0x62"), HOOK_FAULT | HOOK_ALLOC);
+	CHECK_EQ(parsed("0x62"), HOOK_FAULT | HOOK_ALLOC | HOOK_HEAP | HOOK_BYTECODE);
 	CHECK_EQ(parsed("0x04"), HOOK_INTERRUPT);
 	CHECK_EQ(parsed("0x04/0x80000005"), HOOK_INTERRUPT);
 	CHECK_EQ(parsed("0x19/0x38"), HOOK_MODULE);
