@@ -212,7 +212,8 @@ static void keep_code(
 static void add_piece(struct count_trace *t, const struct counts *c, const struct counts_row *row,
 	uint32_t n_counted, uint64_t count)
 {
-	struct traced_image *image = &t->images.v[image_index(t, row->image)];
+	uint32_t i = image_index(t, row->image);
+	struct traced_image *image = &t->images.v[i];
 	struct code_piece *piece = piece_of(image, row, n_counted);
 
 	piece->count += count;
