@@ -4,8 +4,8 @@
  * for byte, at any place of the same offset in a cache line: so a pc in the group is understood by emitting it
  * again, and the rest of a block is the same in a copy.
  */
-#ifndef WEIR_RT_TRANSLATE_EMIT_H
-#define WEIR_RT_TRANSLATE_EMIT_H
+#ifndef WEIR_RT_TRANSLATE_BLOCK_EMIT_H
+#define WEIR_RT_TRANSLATE_BLOCK_EMIT_H
 
 #include "translate.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread's area: this page, the tables of jump targets, counters, events, two stacks. */
-#ifndef WEIR_RT_TRANSLATE_THREADS_H
-#define WEIR_RT_TRANSLATE_THREADS_H
+#ifndef WEIR_RT_TRANSLATE_THREAD_AREA_H
+#define WEIR_RT_TRANSLATE_THREAD_AREA_H
 
 #include <stdbool.h>
 #include <stddef.h>
