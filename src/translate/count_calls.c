@@ -116,12 +116,25 @@ static bool is_call(const struct call_thread *t, uint32_t node, uint32_t functio
 	return !(function & ROW_IS_MIDST) && t->nodes.v[node].function == function;
 }
 
+/* Back into the midst of the function that jumped out of itself: it goes on. */
+static bool jumps_back(const struct call_thread *t, uint32_t function)
+{
+	const struct call_frame *f = t->top;
+
+	return function & ROW_IS_MIDST && f->kind == CALL_FRAME_OPEN && f[-1].kind <= CALL_FRAME_OPEN &&
+	       t->nodes.v[f[-1].node].function == (function & ~ROW_IS_MIDST);
+}
+
 static void jump(struct call_thread *t, uint32_t function)
 {
 	uint32_t node;
 
 	if (t->nodes.v[t->top->node].function == (function & ~ROW_IS_MIDST))
 		return; /* round in itself */
+	if (jumps_back(t, function)) {
+		pop(t);
+		return;
+	}
 	node = tail_node(t, function & ~ROW_IS_MIDST);
 	ended(t, t->top);
 	t->top->self = 0;
@@ -142,6 +155,10 @@ static void enter(struct call_thread *t, uint32_t function, uint64_t sp)
 	if (function & ROW_IS_MIDST &&
 		t->nodes.v[t->top->node].function == (function & ~ROW_IS_MIDST))
 		return; /* it has called itself by halves: "call next; pop" */
+	if (jumps_back(t, function)) {
+		pop(t);
+		return;
+	}
 	f.node = child_of(t, t->top->node, function & ~ROW_IS_MIDST);
 	f.kind = is_call(t, f.node, function) ? CALL_FRAME_CALL : CALL_FRAME_OPEN;
 	t->nodes.v[f.node].calls += f.kind == CALL_FRAME_CALL;

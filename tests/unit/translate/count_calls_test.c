@@ -137,12 +137,14 @@ static void longjmps_seen_late(void)
 
 static void jumps_into_the_midst(void)
 {
-	struct translate_block midst = {.pc = CODE + BLOCK_BYTES + 12, .bytes = 6, .n_insns = 2};
-	struct translate_function functions[] = {{CODE, 40, 0}, {CODE + BLOCK_BYTES, 40, 0}};
+	struct translate_block midst[] = {{.pc = CODE + BLOCK_BYTES + 12, .bytes = 6, .n_insns = 2},
+		{.pc = CODE + 3 * BLOCK_BYTES + 12, .bytes = 6, .n_insns = 2}};
+	struct translate_function functions[] = {
+		{CODE, 40, 0}, {CODE + BLOCK_BYTES, 40, 0}, {CODE + 3 * BLOCK_BYTES, 40, 0}};
 
 	world_open();
-	counts_functions(world, functions, 2);
-	counts_blocks(world, N_LETTERS, &midst, 1);
+	counts_functions(world, functions, 3);
+	counts_blocks(world, N_LETTERS, midst, 2);
 	enter(0, 'a', TOP);
 	event(1, TRANSLATE_EVENT_ENTER, TOP - 32, N_LETTERS); /* into b, which nobody has called */
 	event(2, TRANSLATE_EVENT_ENTER, TOP - 64, N_LETTERS); /* "call next" in b: nothing */
@@ -150,9 +152,17 @@ static void jumps_into_the_midst(void)
 	enter(8, 'c', TOP - 32);
 	event(16, TRANSLATE_EVENT_ENTER, TOP - 32, N_LETTERS); /* c jumps there */
 	leave(32, TOP - 32);
+	enter(0, 'd', TOP - 32);
+	event(1, TRANSLATE_EVENT_ENTER, TOP - 64, N_LETTERS); /* out of d */
+	event(2, TRANSLATE_EVENT_ENTER, TOP - 64, N_LETTERS + 1); /* and back */
+	event(4, TRANSLATE_EVENT_ENTER, TOP - 64, N_LETTERS);
+	event(8, TRANSLATE_EVENT_ENTER, TOP - 56, N_LETTERS + 1);
+	leave(16, TOP - 32);
 	leave(64, TOP);
 	finish(0);
-	CHECK_TREE(4);
+	CHECK_TREE(6);
+	CHECK_NODE("ad", 1, 1 + 4 + 16);
+	CHECK_NODE("adb", 0, 10);
 	CHECK_NODE("a", 1, 1 + 8 + 64);
 	CHECK_NODE("ab", 0, 6);
 	CHECK_NODE("ac", 1, 16);
