@@ -311,6 +311,17 @@ static int leave_rseq(struct remote_thread *t, uint64_t deadline, struct err *er
 	return rc;
 }
 
+/* Its gs points to an area: a recording that ended has left it translated. */
+static bool is_translated(const struct remote_thread *t)
+{
+	struct translate_thread area;
+	uint64_t at = t->regs.r64.gs_base;
+
+	return at && remote_read(t, at, &area, sizeof(area)) && area.self == at &&
+	       area.state == TRANSLATE_THREAD_LIVE && area.events < area.events_end &&
+	       area.events_at >= area.events && area.events_at <= area.events_end;
+}
+
 /* All stand; those that are there begin in the translator. */
 static int begin_all(struct translate_session *s, struct traced_program *p,
 	struct remote_threads *all, struct err *err)
@@ -325,6 +336,9 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 		if (!t->is_stopped)
 			continue;
 		first = t;
+		if (is_translated(t))
+			return err_set(err, ERR_UNSUPPORTED,
+				"it was counted before, and still runs in the translator of that recording");
 		rc = leave_rseq(t, deadline, err);
 	}
 	if (rc == 0 && !first)

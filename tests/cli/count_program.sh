@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+# weir count -- CMD: figures, statuses, what is followed, what cannot be counted, options of one kind.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
+. "$ROOT/tests/lib.sh"
+fixtures=$ROOT/tests/fixtures/translate
+gcc -nostdlib -static -o exact "$fixtures/exact_calls.S" || exit 1
+gcc -O1 -o storm "$fixtures/life_storm.c" -lpthread || exit 1
+
+count() { # its status in $rc, what it says in err.txt
+	"$WEIR" count "$@" >out.txt 2>err.txt
+	rc=$?
+}
+
+# --- figures
+count -- ./exact
+equal "the command's status is passed on" 7 $rc
+check "instructions, blocks, calls, processes and threads are said" \
+	grep -qE "^weir: 'trace.weir': 5004 instructions, 5 blocks, 1000 calls in .* \(1 process, 1 thread\), [0-9]+ bytes; 'weir report flat' shows them$" err.txt
+"$WEIR" report flat --json trace.weir >flat.json
+equal "each function has its calls and instructions" "[('_start', 3004), ('leaf', 2000)]" "$(json flat.json \
+	"sorted((r['name'], r['base']) for r in j['rows'] if r['name'] in ('_start', 'leaf'))")"
+equal "the leaf has 1000 calls" 1000 "$(json flat.json "[r['calls'] for r in j['rows'] if r['name'] == 'leaf'][0]")"
+count -q -o other.weir -- ./exact
+equal "-q says nothing" "" "$(cat err.txt)"
+check "-o names the file" [ -s other.weir ]
+count -q -o other.weir -- ./exact
+check "an older file of ours is kept" [ -s other.weir.old ]
+echo text >foreign
+fails "a foreign file is not replaced" 1 "'foreign': exists and is no weir file" "$WEIR" count -o foreign -- ./exact
+equal "it is as it was" text "$(cat foreign)"
+
+# --- what it becomes, starts, and dies of
+count -q -- sh -c 'echo one; /bin/echo two | cat; exit 5'
+equal "a shell with a pipe prints what it prints" "one two" "$(xargs <out.txt)"
+equal "and ends as it ends" 5 $rc
+count -q -- sh -c 'kill -9 $$'
+equal "a command that is killed makes weir die of the same signal" 137 $rc
+count -q -- sh -c 'trap "echo caught" USR1; kill -USR1 $$; kill -SEGV $$'
+equal "a handler runs" caught "$(cat out.txt)"
+equal "a signal without one ends the command" 139 $rc
+for i in 1 2 3; do
+	count -- ./storm
+	equal "a storm of threads, forks and signals, $i: it works" "ok 7" "$(cat out.txt) $rc"
+	check "a storm of threads, forks and signals, $i: all are counted" \
+		grep -qE '\(15 processes, 221 threads\)' err.txt
+	equal "a storm of threads, forks and signals, $i: nothing is lost" 0 "$(grep -c losses err.txt)"
+done
+fails "what cannot be run is told" 1 "'./none': cannot run: No such file" "$WEIR" count -- ./none
+printf '#!/no/such/interpreter\n' >odd && chmod +x odd
+fails "so is a missing interpreter" 1 "'./odd': cannot run: No such file" "$WEIR" count -- ./odd
+printf 'echo in a shell\n' >bare && chmod +x bare
+count -q -- ./bare
+equal "a script without #! is run by a shell" "in a shell" "$(cat out.txt)"
+
+# --- what is not counted
+cat >thirty.c <<'C'
+int main(void) { return 4; }
+C
+if gcc -m32 -o thirty thirty.c 2>/dev/null; then
+	count -- sh -c './thirty; echo $?'
+	equal "a 32-bit program runs natively" 4 "$(cat out.txt)"
+	check "and is told" grep -qE "note: '.*/thirty' \(process [0-9]+\) is not counted: it is a 32-bit program" err.txt
+	check "it is a loss" grep -q 'with losses' err.txt
+	check "which the report tells" grep -q '32-bit program' <("$WEIR" report loss trace.weir)
+else
+	skip "a 32-bit program runs natively: gcc -m32 does not work here"
+fi
+count -- unshare -Urpf --mount-proc ls -d /
+if [ $rc -eq 0 ]; then
+	equal "a program in namespaces of its own is counted" "/ 0" "$(cat out.txt) $(grep -c 'not counted\|losses' err.txt)"
+else
+	skip "a program in namespaces of its own is counted: unshare does not work here"
+fi
+
+# --- processes that run
+./storm 3000000 >worked.txt &
+pid=$!
+runs $pid
+count --duration 0.5 -p $pid
+equal "-p ends after --duration" 0 $rc
+check "and has counted" grep -qE "'trace.weir': [0-9]{5,} instructions" err.txt
+kill -0 $pid && ok "the process goes on" || not_ok "the process goes on"
+fails "a second time is refused" 1 "process $pid cannot be counted: it was counted before" "$WEIR" count -p $pid
+kill $pid
+fails "a process that is not there is told" 1 'there is no process 4194304' "$WEIR" count -p 4194304
+sleep 100 &
+pid=$!
+runs $pid
+"$WEIR" steps -q -o s.weir -p $pid &
+weir=$!
+sleep 0.5
+fails "a process that is traced is told" 1 "process $pid is traced by process" "$WEIR" count -p $pid
+kill $pid
+wait $weir
+
+# --- options
+fails "options of links are refused" 2 '--only is not an option of a program' "$WEIR" count --only f -- ./exact
+fails "options of programs are refused for links" 2 '--output is not an option of a link' "$WEIR" count -o f gcc x.c
+fails "a command and -p" 2 'a command and -p exclude each other' "$WEIR" count -p 1 -- ./exact
+fails "nothing to count" 2 'nothing to count' "$WEIR" count --
+check "weir doctor tells of it" grep -qE '^good +count ' <("$WEIR" doctor)
