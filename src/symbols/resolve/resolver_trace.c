@@ -160,6 +160,16 @@ static void write_functions(struct trace_writer *w, uint32_t image, struct resol
 	free(v);
 }
 
+/* Whoever names a frame himself has looked into the image: what that is is told as of the others. One address will
+ * do for that. */
+static bool is_to_be_told(struct resolver *r, const struct trace_frame *f, const struct wanted *wanted)
+{
+	const struct resolver_entry *e =
+		f->kind == FRAME_KIND_NATIVE && f->image ? resolver_entry(r, f->image) : NULL;
+
+	return e && e->image.kind == IMAGE_KIND_ELF && !wanted[f->image].addrs.n;
+}
+
 void resolver_name_frames(struct resolver *r, struct trace_writer *w)
 {
 	const struct target target = {.w = w};
@@ -167,9 +177,12 @@ void resolver_name_frames(struct resolver *r, struct trace_writer *w)
 	size_t n_images = r->entries.n;
 	struct wanted *wanted = mem_calloc(n_images + 1, sizeof(*wanted));
 
-	for (uint32_t id = 1; id <= n; id++)
-		if (needs_name(trace_writer_get_frame(w, id)))
-			want(wanted, n_images, trace_writer_get_frame(w, id));
+	for (uint32_t id = 1; id <= n; id++) {
+		const struct trace_frame *f = trace_writer_get_frame(w, id);
+
+		if (needs_name(f) || is_to_be_told(r, f, wanted))
+			want(wanted, n_images, f);
+	}
 	load_wanted(r, wanted, n_images);
 	for (uint32_t id = 1; id <= n; id++) {
 		const struct trace_frame frame = *trace_writer_get_frame(w, id);
