@@ -224,6 +224,14 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	}
 }
 
+/* The command has made its exec, or has ended without one. */
+static void settle(struct ptrace_engine *e)
+{
+	if (e->is_launching)
+		launch_settle(&e->s->run.child, e->o->command, &e->launch_failed);
+	e->is_launching = false;
+}
+
 /* Only the thread that called execve is left, and it has the number of the process now. */
 static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 {
@@ -273,6 +281,8 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 		resume(e, t, 0);
 		break;
 	case PTRACE_EVENT_EXEC:
+		if (t->tid == e->command)
+			settle(e);
 		at_first_stop(e, event_exec(e, t));
 		break;
 	case PTRACE_EVENT_EXIT:
@@ -282,7 +292,7 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 	case PTRACE_EVENT_STOP:
 		if (signal == SIGTRAP)
 			tracee_repeat_call(t);
-		if (t->mode == TRACEE_NEW) {
+		if (t->mode == TRACEE_NEW && !(e->is_launching && t->tid == e->command)) {
 			at_first_stop(e, t);
 		} else if (signal != SIGTRAP) {
 			tracee_signal_acts(e, t);
@@ -402,8 +412,10 @@ static void handle(struct ptrace_engine *e, pid_t tid, int status)
 	struct tracee *t = tracee_find(e, tid);
 
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
-		if (tid == e->command)
+		if (tid == e->command) {
 			run_command_ended(&e->s->run, status);
+			settle(e);
+		}
 		if (t)
 			gone(e, t, status);
 	} else if (WIFSTOPPED(status)) {
@@ -424,7 +436,8 @@ static int launch(struct ptrace_engine *e, struct err *err)
 	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
 		return err_sys(err, errno, "'%s': cannot be traced", e->o->command[0]);
 	e->command = l->pid;
-	rc = launch_go(l, e->o->command, err);
+	e->is_launching = true;
+	rc = launch_begin(l, e->o->command, err);
 	if (rc == 0)
 		add(e, step_session_thread(e->s, e->command, e->command), e->command, e->command);
 	return rc;
@@ -607,6 +620,11 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 		loop(&e);
 	if (e.n_live)
 		detach_all(&e);
+	settle(&e);
+	if (rc == 0 && e.launch_failed.code) {
+		*err = e.launch_failed;
+		rc = err->code;
+	}
 	if (rc == 0)
 		engine_note_silence(&e);
 	sched_setaffinity(0, sizeof(e.own_affinity), &e.own_affinity);

@@ -114,6 +114,8 @@ struct ptrace_engine {
 	struct map early;  /* tid -> its first stop's status, when nobody said yet who it is */
 	unsigned n_live;
 	pid_t command;
+	bool is_launching; /* it has not made its exec */
+	struct err launch_failed;
 	uint64_t next_burst_ns;
 	cpu_set_t own_affinity;
 	int cpu; /* where we and those that are stepped are; -1 = anywhere */
