@@ -109,6 +109,8 @@ uint32_t call_nodes_child(struct call_thread *t, uint32_t parent, uint32_t funct
 		*slot = (struct call_slot){key, node};
 		t->n_used_slots++;
 	}
+	t->nodes.v[parent].second_function = t->nodes.v[parent].child_function;
+	t->nodes.v[parent].second = t->nodes.v[parent].child;
 	t->nodes.v[parent].child_function = function;
 	t->nodes.v[parent].child = node;
 	return node;

@@ -91,10 +91,13 @@ static void push(struct call_thread *t, const struct call_frame *f)
 
 static uint32_t child_of(struct call_thread *t, uint32_t parent, uint32_t function)
 {
-	const struct call_node *n = &t->nodes.v[parent];
+	struct call_node *n = &t->nodes.v[parent];
 
-	return __builtin_expect(n->child_function == function, 1) ? n->child
-								  : call_nodes_child(t, parent, function);
+	if (n->child_function == function)
+		return n->child;
+	if (n->second_function == function)
+		return n->second;
+	return call_nodes_child(t, parent, function);
 }
 
 /* The node of a function that was jumped to: in the chain of jumps, else a new link of it. */
@@ -325,8 +328,12 @@ void counts_events(
 {
 	struct call_thread *t = counts_thread_of(c, thread, tid);
 
-	for (size_t i = 0; t && i < n; i++)
+	for (size_t i = 0; t && i < n; i++) {
+		uint32_t ahead = i + 8 < n ? e[i + 8].block : 0;
+
+		__builtin_prefetch(&c->row_functions.v[ahead < c->row_functions.n ? ahead : 0]);
 		take(t, &e[i]);
+	}
 }
 
 /* --- forks ------------------------------------------------------------------------------------- */

@@ -56,8 +56,9 @@ struct call_function {
 
 struct call_node {
 	uint32_t parent, function;
-	/* The child that was entered last, for the next time. */
+	/* The child that was entered last, for the next time, and the one before it. */
 	uint32_t child_function, child;
+	uint32_t second_function, second;
 	uint64_t calls, cost, min, max;
 };
 
