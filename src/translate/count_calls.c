@@ -11,6 +11,7 @@
 #define SP_END	       (1ull << 63)
 #define SIGNAL_FRAME_BYTES 512 /* at least */
 #define TAIL_STEPS     64	/* back along a chain of jumps, for one that comes round */
+#define AHEAD	       8	/* events whose functions are fetched into the cache */
 #define HANDLER_FRAMES (1 << 16) /* that are searched for a signal's */
 
 static void charge(struct call_thread *t, uint64_t cost)
@@ -329,9 +330,10 @@ void counts_events(
 	struct call_thread *t = counts_thread_of(c, thread, tid);
 
 	for (size_t i = 0; t && i < n; i++) {
-		uint32_t ahead = i + 8 < n ? e[i + 8].block : 0;
+		uint32_t ahead = i + AHEAD < n ? e[i + AHEAD].block : TRANSLATE_NO_BLOCK;
 
-		__builtin_prefetch(&c->row_functions.v[ahead < c->row_functions.n ? ahead : 0]);
+		if (ahead < c->row_functions.n)
+			__builtin_prefetch(&c->row_functions.v[ahead]);
 		take(t, &e[i]);
 	}
 }

@@ -85,7 +85,9 @@ static int find_header(struct translator_image *image, struct err *err)
 	image->start = image->header + offsetof(struct translate_header, start) + header.start;
 	image->service =
 		image->header + offsetof(struct translate_header, service) + header.service;
-	if (image->start >= image->bytes || image->service >= image->bytes)
+	image->waits = image->header + offsetof(struct translate_header, waits) + header.waits;
+	if (image->start >= image->bytes || image->service >= image->bytes ||
+		image->waits >= image->bytes)
 		return err_set(err, ERR_FORMAT, "is no translator: it begins outside of itself");
 	return 0;
 }
@@ -257,7 +259,7 @@ int translator_inject(const struct translator_image *image, struct remote_thread
 			sizeof(options), err);
 	if (rc == 0)
 		*place = (struct translator_place){base, base + image->header, base + image->start,
-			base + image->service, base + image->bytes};
+			base + image->service, base + image->waits, base + image->bytes};
 	return rc;
 }
 

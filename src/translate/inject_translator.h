@@ -23,7 +23,7 @@ struct translator_image {
 	struct elf_file elf;
 	uint64_t low;	/* the address that its first page was linked to */
 	uint64_t bytes; /* of memory, whole pages */
-	uint64_t header, start, service;
+	uint64_t header, start, service, waits;
 };
 int translator_image_open(struct translator_image *image, const char *path, struct err *err);
 /* Also of one that could not be opened, or is all zero. */
@@ -32,7 +32,7 @@ void translator_image_close(struct translator_image *image);
 /* Where it is in a process. */
 struct translator_place {
 	uint64_t base; /* 0: nowhere */
-	uint64_t header, start, service;
+	uint64_t header, start, service, waits;
 	uint64_t slots; /* a stack to begin with, and a struct translate_boot, for each thread */
 };
 

@@ -7,9 +7,12 @@
  *	translate_programs.c	programs and threads: beginning, becoming others, ending; their place in the trace
  *	translate_memory.c	what the translator keeps in the program's memory: areas, blocks, events, counters
  *	translate_service.c	what the translator asks for
+ *	translate_leave.c	programs that outlive the recording leave their translator
  */
 #ifndef WEIR_TRANSLATE_SESSION_INTERNAL_H
 #define WEIR_TRANSLATE_SESSION_INTERNAL_H
+
+#include <signal.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -35,12 +38,16 @@ struct traced_program {
 	int memory_fd; /* /proc/PID/mem; -1: it cannot be read */
 	struct counts *counts;
 	struct translator_place place; /* base 0: it runs natively */
+	bool shares_memory;	       /* with the process that has made it */
 	bool is_inherited; /* it is a copy of its parent that does not know yet that it is one */
 	uint32_t n_rows;   /* of the block table, handed to counts */
 	unsigned n_living; /* threads that are not at their end */
 	VEC(struct file_code)
 	files; /* in the order in which they were asked for: the last one is right */
 };
+
+/* At the end of the recording: translate_leave.c. */
+enum leave_state { LEAVE_NOT, LEAVE_STANDS, LEAVE_ASKED, LEAVE_ENTERED, LEAVE_GOES };
 
 struct traced_thread {
 	pid_t tid;
@@ -51,7 +58,10 @@ struct traced_thread {
 	uint64_t n_lost_buffers; /* that were told */
 	bool is_translated;
 	bool is_ending; /* all that there is to know of it is known */
-	bool is_left;	/* has to be let go to where its registers are (TRANSLATE_WHY_TRACED) */
+	enum leave_state leaves;
+	uint64_t first_call; /* that it waited in when it was attached to; 0: none */
+	bool was_restarting; /* when it stopped, by a call that knows how much of a wait is left */
+	bool is_left; /* has to be let go to where its registers are (TRANSLATE_WHY_TRACED) */
 };
 
 /* A thread whose first stop came before anybody had said whose it is. */
@@ -72,7 +82,8 @@ struct translate_session {
 	struct count_trace *figures;
 	struct translator_image image;
 	uint64_t flushed_ns;
-	bool is_over; /* threads that stop are let go */
+	bool is_over; /* threads are asked to leave, and let go then */
+	bool is_late; /* they are let go wherever they stand */
 	pid_t command;
 	bool is_launching; /* it has not made its exec */
 	struct err launch_failed;
@@ -95,6 +106,19 @@ void translate_write_counts(struct translate_session *s, struct traced_program *
 int translate_drive(struct translate_session *s, struct err *err);
 /* Those early threads that have waited since then. */
 void translate_let_early_go(struct translate_session *s, uint64_t since_ns);
+
+/* --- translate_leave.c ---------------------------------------------------------------------- */
+
+/* It is in the translator, and can leave it. */
+bool leave_is_possible(const struct traced_thread *t);
+/* Stands because we interrupted it, and waits for the others of its process. False: it did so before. */
+bool leave_stands(struct traced_thread *t);
+/* The stop was one on the way out, and has been seen to. */
+bool leave_takes_trap(struct traced_thread *t, const siginfo_t *info);
+/* Behind each stop: processes all of whose threads stand go further. */
+void leave_together(struct translate_session *s);
+/* It stands still, for others that never will: it may be let go as it is. */
+bool leave_is_given_up(const struct traced_thread *t);
 
 /* --- translate_programs.c ---------------------------------------------------------------------- */
 

@@ -156,6 +156,7 @@ static struct traced_program *fork_program(
 	if (!by->is_translated)
 		return p;
 	p->place = parent->place;
+	p->shares_memory = shares_memory;
 	p->is_inherited = !shares_memory;
 	for (size_t i = 0; i < parent->files.n; i++)
 		vec_push(&p->files, parent->files.v[i]);
@@ -272,6 +273,7 @@ struct traced_thread *traced_exec(struct translate_session *s, pid_t pid, pid_t 
 	proc_own_number(pid, pid, &t->own_tid);
 	t->area = t->n_lost_buffers = 0;
 	t->is_translated = t->is_ending = false;
+	t->leaves = LEAVE_NOT;
 	return t;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 
 #include "base/clock.h"
@@ -112,6 +113,7 @@ static const char *const whys[] = {
 	[TRANSLATE_WHY_MEMORY] = "there is no memory for translated code",
 	[TRANSLATE_WHY_FAULT] = NULL, /* it dies, as it would without us */
 	[TRANSLATE_WHY_BLOCKS] = "it has more blocks than can be numbered",
+	[TRANSLATE_WHY_ASKED] = NULL,
 };
 
 static void restore_regs(struct user_regs_struct *r, const struct translate_thread *area)
@@ -151,12 +153,13 @@ static bool serve_leave(
 	t->is_translated = false;
 	t->is_left = why == TRANSLATE_WHY_TRACED;
 	restore_regs(regs, &area);
+	if (regs->rax == SYS_restart_syscall && t->first_call)
+		regs->rax = t->first_call; /* it has never left that one */
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {
 		char text[256];
 
 		snprintf(text, sizeof(text),
-			"thread %d of process %d is not counted from here on: %s", t->tid,
-			t->program->pid, whys[why]);
+			"process %d is not counted from here on: %s", t->program->pid, whys[why]);
 		if (why == TRANSLATE_WHY_INSTRUCTION)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
 				area.pc);

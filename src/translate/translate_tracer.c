@@ -20,7 +20,8 @@
 #include "process/ptrace/inject_internal.h"
 #include "translate/session_internal.h"
 
-#define DETACH_NS_MAX 3000000000u
+#define LEAVE_NS_MAX  3000000000u /* for threads to leave */
+#define DETACH_NS_MAX 1000000000u /* for those that have not */
 #define STOP_ALL_NS   5000000000u
 #define RSEQ_TRIES    100
 
@@ -45,7 +46,7 @@ static void look_last(struct translate_session *s, struct traced_thread *t)
 	t->program->n_living--;
 	ptrace(PTRACE_GETREGS, t->tid, NULL, &regs);
 	thread_read(s, t, regs.gs_base);
-	if (t->is_translated && !t->program->n_living) /* nobody is left to change them */
+	if (t->program->place.base && !t->program->n_living) /* nobody is left to change them */
 		program_blocks(s, t->program, true);
 }
 
@@ -57,9 +58,15 @@ static void let_go(struct translate_session *s, struct traced_thread *t, int sig
 	traced_gone(s, t, false);
 }
 
+/* The recording is over, and it is on its way out of the translator. */
+static bool is_on_its_way(const struct translate_session *s, const struct traced_thread *t)
+{
+	return !s->is_late && leave_is_possible(t);
+}
+
 static void go_on(struct translate_session *s, struct traced_thread *t, int signal)
 {
-	if (s->is_over || t->is_left)
+	if ((s->is_over && !is_on_its_way(s, t)) || t->is_left)
 		let_go(s, t, signal > 0 ? signal : 0);
 	else if (signal == STOP_STAYS)
 		ptrace(PTRACE_LISTEN, t->tid, NULL, NULL);
@@ -207,10 +214,12 @@ static int stopped_by_signal(struct translate_session *s, struct traced_thread *
 	struct translate_thread area;
 	siginfo_t info;
 
-	if ((signal != SIGTRAP && signal != SIGSEGV) || !t->is_translated ||
+	if ((signal != SIGTRAP && signal != SIGSEGV) || !t->program->place.base ||
 		ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0 ||
 		ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) < 0)
 		return signal;
+	if (leave_takes_trap(t, &info))
+		return STOP_IS_OVER;
 	if (is_service(t, &info, &regs)) {
 		thread_serve(s, t, &regs);
 		regs.orig_rax = (uint64_t)-1;
@@ -222,14 +231,26 @@ static int stopped_by_signal(struct translate_session *s, struct traced_thread *
 
 /* --- all stops --------------------------------------------------------------------------------- */
 
-/* Because we interrupted it: in a system call it is as if nothing had been. */
-static void interrupted(const struct traced_thread *t)
+/* In a system call it is as if nothing had been. */
+static void repeat_call(const struct traced_thread *t)
 {
 	struct remote_thread r = {
 		.pid = t->program->pid, .tid = t->tid, .is_64 = true, .is_stopped = true};
 
 	if (remote_thread_get_regs(&r, NULL) == 0)
 		remote_thread_repeat_call(&r, NULL);
+}
+
+/* By PTRACE_INTERRUPT, or with its whole process. */
+static int stopped_by_event(struct translate_session *s, struct traced_thread *t, int signal)
+{
+	if (!s->is_over)
+		return signal == SIGTRAP ? 0 : STOP_STAYS;
+	if (signal != SIGTRAP) /* it does not run, and so cannot leave */
+		look_last(s, t);
+	else
+		repeat_call(t);
+	return is_on_its_way(s, t) && leave_stands(t) ? STOP_IS_OVER : 0;
 }
 
 static int stopped(struct translate_session *s, struct traced_thread *t, int status)
@@ -251,11 +272,7 @@ static int stopped(struct translate_session *s, struct traced_thread *t, int sta
 		thread_free_area(t);
 		return 0;
 	case PTRACE_EVENT_STOP:
-		if (signal != SIGTRAP && !s->is_over)
-			return STOP_STAYS;
-		if (s->is_over)
-			interrupted(t);
-		return 0;
+		return stopped_by_event(s, t, signal);
 	}
 	return 0;
 }
@@ -349,6 +366,7 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++) {
 		struct remote_thread *t = &all->all.v[i];
 		struct traced_thread *traced;
+		uint64_t call = remote_thread_is_restarting(t) ? t->regs.r64.orig_rax : 0;
 
 		if (!t->is_stopped)
 			continue;
@@ -356,6 +374,7 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 		ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (void *)(uintptr_t)OPTIONS);
 		traced = traced_add_thread(s, p, t->tid);
 		traced->is_translated = true;
+		traced->first_call = call;
 	}
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++)
 		if (all->all.v[i].is_stopped)
@@ -385,15 +404,11 @@ static int attach(struct translate_session *s, pid_t pid, struct err *err)
 	return rc;
 }
 
-static void detach_all(struct translate_session *s)
+static void let_all_go(struct translate_session *s, uint64_t until_ns)
 {
-	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
-
-	s->is_over = true;
-	translate_let_early_go(s, UINT64_MAX);
 	for (size_t i = 0; i < s->threads.n; i++)
 		ptrace(PTRACE_INTERRUPT, s->threads.v[i]->tid, NULL, NULL);
-	while (s->threads.n && clock_mono_ns() < until) {
+	while (s->threads.n && clock_mono_ns() < until_ns) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL);
 
@@ -401,7 +416,20 @@ static void detach_all(struct translate_session *s)
 			handle(s, tid, status);
 		else if (errno == ECHILD)
 			break;
+		leave_together(s);
 	}
+}
+
+static void detach_all(struct translate_session *s)
+{
+	s->is_over = true;
+	translate_let_early_go(s, UINT64_MAX);
+	let_all_go(s, clock_mono_ns() + LEAVE_NS_MAX);
+	s->is_late = true;
+	for (size_t i = s->threads.n; i--;)
+		if (leave_is_given_up(s->threads.v[i]))
+			let_go(s, s->threads.v[i], 0);
+	let_all_go(s, clock_mono_ns() + DETACH_NS_MAX);
 	traced_end_all(s);
 	settle(s);
 }

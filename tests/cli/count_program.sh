@@ -80,8 +80,78 @@ count --duration 0.5 -p $pid
 equal "-p ends after --duration" 0 $rc
 check "and has counted" grep -qE "'trace.weir': [0-9]{5,} instructions" err.txt
 kill -0 $pid && ok "the process goes on" || not_ok "the process goes on"
-fails "a second time is refused" 1 "process $pid cannot be counted: it was counted before" "$WEIR" count -p $pid
+equal "it is not traced any more" 0 "$(sed -n 's/^TracerPid:\t//p' /proc/$pid/status)"
+for i in 1 2; do
+	"$WEIR" count -q -p $pid 2>err.txt &
+	weir=$!
+	sleep 0.5
+	kill -INT $weir
+	wait $weir
+	equal "it can be counted again, $i; Ctrl-C ends that" "" "$(cat err.txt)"
+done
+kill -0 $pid && ok "the process goes on behind that" || not_ok "the process goes on behind that"
 kill $pid
+cat >waits.c <<'C'
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+static void *epolls(void *arg)
+{
+	struct epoll_event e;
+	printf("epoll %d\n", epoll_wait(epoll_create1(0), &e, 1, 2000));
+	return arg;
+}
+static void *sleeps(void *arg)
+{
+	struct timespec t = {2, 0};
+	printf("sleep %d\n", nanosleep(&t, NULL));
+	return arg;
+}
+static void *polls(void *arg)
+{
+	printf("poll %d\n", poll(NULL, 0, 2000));
+	return arg;
+}
+static void *reads(void *arg)
+{
+	char byte;
+	printf("read %d\n", (int)read(0, &byte, 1));
+	return arg;
+}
+static void *works(void *arg)
+{
+	struct timespec began, now;
+	unsigned long rounds = 0;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do
+		rounds++, clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec - began.tv_sec < 3);
+	puts(rounds ? "worked" : "?");
+	return arg;
+}
+int main(void)
+{
+	void *(*all[])(void *) = {epolls, sleeps, polls, reads, works};
+	pthread_t t[5];
+	for (int i = 0; i < 5; i++)
+		pthread_create(&t[i], NULL, all[i], NULL);
+	for (int i = 0; i < 5; i++)
+		pthread_join(t[i], NULL);
+	return 7;
+}
+C
+gcc -O1 -o waits waits.c -lpthread || exit 1
+(sleep 3.5 && echo x) | ./waits >waited.txt &
+pid=$!
+sleep 0.3
+"$WEIR" count -q --duration 0.5 -p "$(pgrep -n -x waits)" 2>err.txt
+equal "threads that wait are counted, and left alone again" "" "$(cat err.txt)"
+wait $pid
+equal "they wait on, undisturbed: it ends with 7" 7 $?
+equal "and none of the calls has failed" "epoll 0 poll 0 read 1 sleep 0 worked" "$(sort waited.txt | xargs)"
 fails "a process that is not there is told" 1 'there is no process 4194304' "$WEIR" count -p 4194304
 sleep 100 &
 pid=$!

@@ -64,6 +64,7 @@ both("attach", "plain", "attach", "record --no-sample --events {globs} -o {trace
 both("detach", "plain", "detach", "record --no-sample --events {globs} -o {trace} --duration 0.1 -p {pid}", hooked="jump")
 Method("count", "counted", "run", "", figures="flat")
 Method("counts", "counts", "run", "", figures="lcov")
+Method("translate", "plain", "launch", "count -o {trace}")
 # What libc does before main is the same for all, and most of the instructions.
 both("steps_ptrace", "static", "launch", "steps --engine ptrace --from main -o {trace}", work="tiny")
 both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps", work="third")
