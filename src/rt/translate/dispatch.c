@@ -265,14 +265,31 @@ void translate_child(struct thread *t)
 	translate_resume(t);
 }
 
+/* All threads of a process that is attached to begin at once: one of them prepares, the others wait for it. */
+static bool prepare(bool is_attached)
+{
+	enum { UNPREPARED, PREPARING, READY, FAILED };
+	static uint32_t state;
+	uint32_t before = UNPREPARED;
+
+	if (__atomic_compare_exchange_n(
+		    &state, &before, PREPARING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		before = cache_init() && signals_init(is_attached) ? READY : FAILED;
+		__atomic_store_n(&state, before, __ATOMIC_RELEASE); /* pairs with the loads of the others */
+	}
+	while (before == PREPARING) {
+		raw_call(SYS_sched_yield, 0);
+		before = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+	}
+	return before == READY;
+}
+
 void translate_start(struct translate_boot *boot)
 {
-	struct thread *t;
+	bool is_ready = prepare(boot->is_attached);
+	struct thread *t = is_ready ? thread_new() : NULL;
 
-	if (!header.blocks && (!cache_init() || !signals_init(boot->is_attached)))
-		header.n_left_alone = UINT64_MAX;
-	t = thread_new();
-	if (!t || header.n_left_alone == UINT64_MAX) {
+	if (!t) {
 		translate_service(TRANSLATE_LEAVE, boot, TRANSLATE_WHY_MEMORY);
 		for (;;)
 			raw_call(SYS_exit_group, 127);
