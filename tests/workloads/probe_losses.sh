@@ -166,7 +166,8 @@ gcc -D_GNU_SOURCE -O1 -o crowd "$ROOT/tests/fixtures/probe/crowd.c" || not_ok "t
 crowd=17000
 if [ "$(./crowd $crowd)" = $crowd ]; then
 	probe crowd -f json 'syscall:getppid { @n = count(); }' -c "./crowd $crowd"
-	equal "processes that are too many to be followed are counted: those that are traced and those that are not are all" "3 $crowd" "$rc $(python3 -c '
+	# Others may have processes, too: what the program itself says that it had is what counts.
+	equal "processes that are too many to be followed are counted: those that are traced and those that are not are all" "3 $(grep -x '[0-9]*' crowd.txt)" "$rc $(python3 -c '
 import json
 rows = [json.loads(l) for l in open("crowd.txt") if l.startswith("{")]
 loss = [r["data"]["left_out"] for r in rows if r["type"] == "loss"]
