@@ -407,22 +407,33 @@ static uint32_t busiest(const struct profile *p)
 }
 
 /* The records before the window say what was open when it began. */
-static int walk(struct walker *w, struct err *err)
+static int walk(struct walker *w, struct progress *progress, struct err *err)
 {
 	struct trace_record record;
 	struct trace_cursor *cursor;
 	struct err damage = {0};
+	uint64_t n = 0;
 	int rc = trace_cursor_open(&cursor, w->r, TRACE_ALL_STREAMS, 0, w->t->to, err);
 
 	if (rc < 0)
 		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0)
+	progress_begin(progress, trace_reader_n_records(w->r));
+	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0) {
 		if (rc > 0)
 			take_record(w, &record);
 		else
 			w->t->is_cut = true;
+		if (++n % PROGRESS_STEP == 0)
+			progress_add(progress, PROGRESS_STEP);
+		if (n % PROGRESS_STEP == 0 && progress_is_unwanted(progress))
+			break;
+	}
 	trace_cursor_close(cursor);
-	return 0;
+	progress_end(progress);
+	return progress_is_unwanted(progress)
+		       ? err_set(err, ERR_FAILED, "'%s': nobody waits for this picture any more",
+				 trace_reader_name(w->r))
+		       : 0;
 }
 
 static uint32_t find_wait_metric(const struct trace_reader *r)
@@ -464,7 +475,7 @@ int timeline_init(struct timeline *t, const struct profile *p,
 	w.told = mem_calloc(p->n_threads, sizeof(*w.told));
 	w.wait_metric = find_wait_metric(p->reader);
 	change_stack(&w, 0);
-	rc = walk(&w, err);
+	rc = walk(&w, picture->progress, err);
 	end_open(&w);
 	end_waits(&w);
 	for (size_t k = 0; k < w.stacks.n; k++)

@@ -104,6 +104,7 @@ uint64_t trace_reader_start(const struct trace_reader *r);
 
 /* How many records the stream has, as the index has it; O(chunks). */
 uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream);
+uint64_t trace_reader_n_records(const struct trace_reader *r); /* of all streams */
 
 struct trace_record {
 	uint64_t time;

@@ -71,12 +71,14 @@ export function useAnswer<T>(key: string, ask: (a: Answers) => Promise<T>): Load
   const [loaded, set] = useState<Loaded<T> & { key: string }>({ key: "", isOld: true });
   useEffect(() => {
     let isWanted = true;
-    answers
+    const mine = answers.then((a) => a.forOne());
+    mine
       .then(ask)
       .then((value) => isWanted && set({ key, value, isOld: false }))
       .catch((e: unknown) => isWanted && set({ key, error: e instanceof Error ? e.message : String(e), isOld: false }));
     return () => {
       isWanted = false;
+      void mine.then((a) => a.release(), () => undefined);
     };
   }, [key]);
   return { ...loaded, isOld: loaded.key !== key };
