@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Answers } from "./answers";
 import { openEngine } from "./engine";
+import { shown } from "./format";
 import { lastPart, readState, type State, writeState } from "./state";
 
 let state = readState(location.hash);
@@ -49,7 +50,8 @@ export function useAppState(): State {
 }
 
 // What is under the pointer, in one line that is always at the same place.
-export function hover(text: string): void {
+export function hover(name: string): void {
+  const text = shown(name);
   if (text === hovered) return;
   hovered = text;
   for (const tell of hoverListeners) tell();
