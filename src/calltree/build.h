@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "calltree/calltree.h"
 #include "calltree/loss.h"
-#include "calltree/progress.h"
 #include "calltree/sample_weight.h"
+#include "trace/progress.h"
 #include "trace/reader.h"
 #include "trace/records.h"
 

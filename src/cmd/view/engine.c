@@ -90,8 +90,7 @@ const struct trace_reader *view_trace(const struct view_engine *e, uint32_t numb
 
 void view_progress(const struct view_engine *e, uint64_t *done, uint64_t *whole)
 {
-	*done = atomic_load_explicit(&e->progress.done, memory_order_relaxed);
-	*whole = atomic_load_explicit(&e->progress.whole, memory_order_relaxed);
+	progress_get(&e->progress, done, whole);
 }
 
 void view_until(struct view_engine *e, const atomic_bool *is_unwanted)
