@@ -73,6 +73,21 @@ static inline unsigned trace_run_short(const uint8_t *p, uint64_t *v)
 	return (unsigned)__builtin_ctzll(last | 1ull << 63) / 8 + 1;
 }
 
+/* The same: most numbers have one byte or two, and where both lengths come by turns, a branch on the length costs more. */
+static inline unsigned trace_run_brief(const uint8_t *p, uint64_t *v)
+{
+	uint16_t word;
+	unsigned has_second, has_third;
+
+	memcpy(&word, p, sizeof(word));
+	has_second = word >> 7 & 1;
+	has_third = has_second & word >> 15;
+	if (__builtin_expect(has_third, 0))
+		return trace_run_short(p, v);
+	*v = (word & 0x7f) | (-(uint64_t)has_second & (word >> 1 & 0x3f80));
+	return 1 + has_second;
+}
+
 /* Decodes the record at run->p, of which there must be one left. Returns the place behind it; NULL
  * when it is damaged. */
 static inline const uint8_t *trace_run_peek(
@@ -83,7 +98,7 @@ static inline const uint8_t *trace_run_peek(
 	unsigned length;
 
 	if (__builtin_expect(end - p >= TRACE_RUN_SHORT_BYTES && p[0] < 0x80 && p[1] < 0x80 &&
-				     (length = trace_run_short(p + 2, &delta)) <= 4,
+				     (length = trace_run_brief(p + 2, &delta)) <= 4,
 		    1)) {
 		kind = p[0];
 		n = p[1];
@@ -113,7 +128,7 @@ static inline bool trace_run_number(
 	const uint8_t *p = record->payload.p;
 
 	if (__builtin_expect(run->end - p >= 8, 1)) {
-		unsigned length = trace_run_short(p, number);
+		unsigned length = trace_run_brief(p, number);
 
 		if (__builtin_expect(length <= 4 && length <= record->payload.n, 1))
 			return true;
