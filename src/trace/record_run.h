@@ -16,8 +16,9 @@
 #include "trace/layout.h"
 #include "trace/reader.h"
 
-/* Enough bytes for the short way: two one-byte numbers and eight to look at. */
-#define TRACE_RUN_SHORT_BYTES 10
+/* Enough bytes for the short way: two one-byte numbers, one of up to four, what the second can say at most, and
+ * eight to look at. */
+#define TRACE_RUN_SHORT_BYTES (2 + 4 + 0x7f + 8)
 
 /* A place in an unpacked chunk. */
 struct trace_run {
@@ -97,7 +98,7 @@ static inline const uint8_t *trace_run_peek(
 	uint64_t kind, n, delta;
 	unsigned length;
 
-	if (__builtin_expect(end - p >= TRACE_RUN_SHORT_BYTES && p[0] < 0x80 && p[1] < 0x80 &&
+	if (__builtin_expect(end - p >= TRACE_RUN_SHORT_BYTES && (p[0] | p[1]) < 0x80 &&
 				     (length = trace_run_brief(p + 2, &delta)) <= 4,
 		    1)) {
 		kind = p[0];
@@ -107,10 +108,10 @@ static inline const uint8_t *trace_run_peek(
 		p = uleb_get(p, end, &kind);
 		p = p ? uleb_get(p, end, &n) : NULL;
 		p = p ? uleb_get(p, end, &delta) : NULL;
+		if (!p || n > (uint64_t)(end - p) || n > RECORD_BYTES_MAX)
+			return NULL;
 	}
-	if (__builtin_expect(!p || n > (uint64_t)(end - p) || kind - 1 >= run->n_kinds - 1 ||
-				     n > RECORD_BYTES_MAX || delta > run->last_time - run->time,
-		    0))
+	if (__builtin_expect(kind - 1 >= run->n_kinds - 1 || delta > run->last_time - run->time, 0))
 		return NULL;
 	record->time = run->time + delta;
 	record->kind = (uint32_t)kind;
