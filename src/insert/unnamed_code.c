@@ -318,11 +318,22 @@ static bool add_refused(struct code *c, struct code_section *s, const struct ent
 	return is_changed;
 }
 
+static bool has_gaps(const struct code *c)
+{
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->gaps.n; i++)
+			if (!s->gaps.v[i].is_padding)
+				return true;
+	return false;
+}
+
 void code_find_unnamed(struct code *c)
 {
 	struct entries e = {0};
 	bool is_changed = true;
 
+	if (!has_gaps(c))
+		return;
 	/* What is found may lead to more. */
 	for (int round = 0; is_changed && round < ROUNDS_MAX; round++) {
 		is_changed = false;
