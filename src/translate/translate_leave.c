@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "process/ptrace/inject_internal.h"
-#include "translate/session_internal.h"
+#include "translate/tracer.h"
 
 /* What the kernel has in rax of a call that goes on by another one. */
 #define RESTART_OTHERWISE (-516)
@@ -95,7 +95,7 @@ static void go(struct traced_thread *t)
 }
 
 /* Each thread of the program that is in this state. */
-static void each_in(struct translate_session *s, const struct traced_program *p,
+static void each_in(struct translate_tracer *s, const struct traced_program *p,
 	enum leave_state state, void (*what)(struct traced_thread *t))
 {
 	for (size_t i = 0; i < s->threads.n; i++)
@@ -103,7 +103,7 @@ static void each_in(struct translate_session *s, const struct traced_program *p,
 			what(s->threads.v[i]);
 }
 
-void leave_together(struct translate_session *s)
+void leave_together(struct translate_tracer *s)
 {
 	for (size_t i = 0; i < s->programs.n; i++) {
 		size_t n[LEAVE_GOES + 1] = {0};

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "process/proc.h"
-#include "translate/session_internal.h"
+#include "translate/tracer.h"
 
 #define SENTENCE_BYTES 300
 
@@ -39,7 +39,7 @@ static bool is_ordinary_file(const struct proc_mapping *m)
 	       strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/SYSV", 5);
 }
 
-static uint32_t region_flags(const struct proc_mapping *m)
+uint32_t region_flags(const struct proc_mapping *m)
 {
 	return (is_ordinary_file(m) && !m->is_shared ? TRANSLATE_REGION_FILE : 0) |
 	       (m->prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
@@ -47,40 +47,10 @@ static uint32_t region_flags(const struct proc_mapping *m)
 	       (!strcmp(m->path, "[vsyscall]") ? TRANSLATE_REGION_VSYSCALL : 0);
 }
 
-static void take_mapping(struct translate_session *s, struct traced_program *p,
-	const struct proc_mapping *m, struct translate_region *region)
+static int64_t serve_region(struct translate_tracer *s, struct traced_program *p, uint64_t at)
 {
-	region->start = m->start;
-	region->end = m->end;
-	region->flags = region_flags(m);
-	if (region->flags & TRANSLATE_REGION_FILE && !(region->flags & TRANSLATE_REGION_WRITABLE))
-		vec_push(&p->files, ((struct file_code){m->start, m->end}));
-	module_history_map(s->modules, p->process,
-		&(struct image_query){.pid = (uint32_t)p->pid,
-			.mapping = *m,
-			.process_start_ns = p->process->start_ns},
-		clock_mono_ns());
-}
-
-/* 0, or 1 when the buffer is too small. */
-static int64_t give_functions(
-	struct traced_program *p, struct translate_region *region, const struct region_functions *f)
-{
-	region->n_functions = (uint32_t)f->n;
-	counts_functions(p->counts, f->v, f->n);
-	if (f->n > region->n_room)
-		return 1;
-	if (!program_write(p, region->functions, f->v, f->n * sizeof(f->v[0])))
-		region->n_functions = 0;
-	return 0;
-}
-
-static int64_t serve_region(struct translate_session *s, struct traced_program *p, uint64_t at)
-{
-	struct region_functions functions = {0};
 	struct translate_region region;
 	struct region_search search = {0};
-	const struct mapping *mapping;
 	int64_t answer = 0;
 
 	if (!program_read(p, at, &region, sizeof(region)))
@@ -92,14 +62,11 @@ static int64_t serve_region(struct translate_session *s, struct traced_program *
 	/* Rows up to now are of what was mapped up to now. */
 	program_blocks(s, p, false);
 	if (search.path && search.found.prot & PROT_EXEC) {
-		take_mapping(s, p, &search.found, &region);
-		mapping = addrspace_find(p->process->space, (struct vaddr){region.address});
-		if (mapping)
-			region_functions_find(
-				&functions, count_trace_functions(s->figures), mapping);
-		answer = give_functions(p, &region, &functions);
+		region.start = search.found.start;
+		region.end = search.found.end;
+		region.flags = region_flags(&search.found);
+		answer = s->work->region(s->ctx, p, &search.found, &region);
 	}
-	region_functions_release(&functions);
 	free(search.path);
 	return program_write(p, at, &region, sizeof(region)) ? answer : -1;
 }
@@ -141,7 +108,7 @@ static void restore_regs(struct user_regs_struct *r, const struct translate_thre
 
 /* From here on it runs natively; what it has counted until now stays. */
 static bool serve_leave(
-	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
 {
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
@@ -155,21 +122,24 @@ static bool serve_leave(
 	restore_regs(regs, &area);
 	if (regs->rax == SYS_restart_syscall && t->first_call)
 		regs->rax = t->first_call; /* it has never left that one */
+	if (s->work->leaves)
+		s->work->leaves(s->ctx, t, why < sizeof(whys) / sizeof(whys[0]) ? whys[why] : NULL);
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {
 		char text[256];
 
 		snprintf(text, sizeof(text),
-			"process %d is not counted from here on: %s", t->program->pid, whys[why]);
+			"process %d is not %s from here on: %s", t->program->pid, s->work->done,
+			whys[why]);
 		if (why == TRANSLATE_WHY_INSTRUCTION)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
 				area.pc);
-		counts_tell(t->program->counts, true, 1, text);
+		s->work->tell(s->ctx, t->program, true, 1, text);
 		translate_note(s, "%s", text);
 	}
 	return true;
 }
 
-static void serve_report(struct translate_session *s, const struct traced_thread *t, uint64_t at)
+static void serve_report(struct translate_tracer *s, const struct traced_thread *t, uint64_t at)
 {
 	char text[SENTENCE_BYTES];
 	size_t n = 0;
@@ -177,12 +147,20 @@ static void serve_report(struct translate_session *s, const struct traced_thread
 	while (n < sizeof(text) - 1 && program_read(t->program, at + n, text + n, 1) && text[n])
 		n++;
 	text[n] = 0;
-	counts_tell(t->program->counts, false, 1, text);
+	s->work->tell(s->ctx, t->program, false, 1, text);
 	translate_note(s, "process %d: %s", t->program->pid, text);
 }
 
+static void serve_exec(struct translate_tracer *s, struct traced_thread *t)
+{
+	struct translate_thread area;
+
+	if (s->work->before_exec && thread_area(t, t->area, &area))
+		s->work->before_exec(s->ctx, t, &area);
+}
+
 void thread_serve(
-	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
 {
 	int64_t answer = 0;
 
@@ -193,6 +171,12 @@ void thread_serve(
 	case TRANSLATE_EXEC:
 		thread_read(s, t, regs->rdi);
 		program_blocks(s, t->program, true);
+		serve_exec(s, t);
+		break;
+	case TRANSLATE_MAPS:
+		thread_read(s, t, regs->rdi);
+		if (s->work->maps)
+			s->work->maps(s->ctx, t);
 		break;
 	case TRANSLATE_LEAVE:
 		if (serve_leave(s, t, regs))
@@ -202,6 +186,7 @@ void thread_serve(
 	case TRANSLATE_FORKED:
 		t->program->is_inherited = false;
 		t->area = regs->rdi;
+		t->n_taken = 0;
 		break;
 	case TRANSLATE_REPORT:
 		serve_report(s, t, regs->rdi);
