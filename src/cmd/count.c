@@ -22,6 +22,7 @@
 #include "cmd/count_link.h"
 #include "cmd/count_run.h"
 #include "insert/link_command.h"
+#include "process/own_file.h"
 
 #define LINKERS_BUILT	  "libexec/weir"
 #define LINKERS_INSTALLED "../libexec/weir"
@@ -190,7 +191,7 @@ static int run_driver(char **argv, const char *linkers)
 int count_driver_main(char **argv)
 {
 	const char *name = path_base_name(argv[0]);
-	char *linkers = count_own_file(LINKERS_BUILT, LINKERS_INSTALLED);
+	char *linkers = own_file_find(LINKERS_BUILT, LINKERS_INSTALLED);
 	char *driver = count_find_program(getenv("PATH"), name);
 	int status = STATUS_FAILED;
 
@@ -245,7 +246,7 @@ static int run_in_setup(int argc, char **argv, const struct insert_arguments *a)
 
 	if (is_linker_name(argv[0]))
 		return run_linker(argc, argv, a);
-	linkers = count_own_file(LINKERS_BUILT, LINKERS_INSTALLED);
+	linkers = own_file_find(LINKERS_BUILT, LINKERS_INSTALLED);
 	if (!linkers) {
 		fprintf(stderr,
 			"weir: " LINKERS_BUILT ": is not beside the program (make builds it)\n");

@@ -158,7 +158,7 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 	struct steps *steps;
 	int rc;
 
-	if (!trace_reader_has_kind(report->reader, RECORD_MAJOR_STEP, RECORD_STEP_RUN))
+	if (!trace_reader_has_steps(report->reader))
 		return err_set(err, ERR_NOT_FOUND,
 			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
 			trace_reader_name(report->reader));

@@ -24,10 +24,6 @@
 #include "run/run.h"
 #include "translate/inject_translator.h"
 
-#ifndef PTRACE_EVENT_STOP
-#define PTRACE_EVENT_STOP 128
-#endif
-
 /* One program in one process: from its exec, or a fork, to its exec or end. */
 struct traced_program {
 	pid_t pid;
@@ -114,8 +110,10 @@ struct translate_work {
 	void (*signal)(void *ctx, struct traced_thread *t, const siginfo_t *info);
 	/* It leaves the translator before its end; `why` NULL: since it dies. */
 	void (*leaves)(void *ctx, struct traced_thread *t, const char *why);
-	/* Nothing of it runs any more: PTRACE_EVENT_EXIT. */
-	void (*ending)(void *ctx, struct traced_thread *t);
+	/* It ends, with this status, and what it has written was handed over: PTRACE_EVENT_EXIT. */
+	void (*ending)(void *ctx, struct traced_thread *t, int status);
+	/* Between two stops, often. */
+	void (*idle)(void *ctx);
 };
 
 /* A thread whose first stop came before anybody had said whose it is. */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "translate/translate_session.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "process/host_facts.h"
+#include "process/own_file.h"
 #include "process/proc.h"
 #include "record/name_frames.h"
 #include "translate/count_session.h"
 
 #define FLUSH_NS 1000000000u
+
+#define TRANSLATOR_BUILT     "lib/x86_64-linux-gnu/libweirtranslate.so"
+#define TRANSLATOR_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweirtranslate.so"
 
 /* --- while it runs ----------------------------------------------------------------------------- */
 
@@ -165,13 +169,22 @@ int translate_record(
 	return rc;
 }
 
-const char *translate_hindrance(const char *translator)
+char *translator_find(void)
+{
+	return own_file_find(TRANSLATOR_BUILT, TRANSLATOR_INSTALLED);
+}
+
+const char *translate_hindrance(void)
 {
 	struct translator_image image;
+	char *translator = translator_find();
+	const char *why = translator ? NULL : "its translator is not beside weir";
 	struct err err;
 
-	if (translator_image_open(&image, translator, &err) < 0)
-		return "the translator's file cannot be used";
-	translator_image_close(&image);
-	return NULL;
+	if (translator && translator_image_open(&image, translator, &err) < 0)
+		why = "the translator's file cannot be used";
+	else if (translator)
+		translator_image_close(&image);
+	free(translator);
+	return why;
 }

@@ -49,8 +49,6 @@ static void look_last(struct translate_tracer *s, struct traced_thread *t)
 	t->program->n_living--;
 	ptrace(PTRACE_GETREGS, t->tid, NULL, &regs);
 	thread_read(s, t, regs.gs_base);
-	if (s->work->ending)
-		s->work->ending(s->ctx, t);
 	if (t->program->place.base && !t->program->n_living) /* nobody is left to change them */
 		program_blocks(s, t->program, true);
 }
@@ -284,6 +282,14 @@ static int stopped_by_event(struct translate_tracer *s, struct traced_thread *t,
 	return is_on_its_way(s, t) && leave_stands(t) ? STOP_IS_OVER : 0;
 }
 
+static int exit_status(const struct traced_thread *t)
+{
+	unsigned long message = 0;
+
+	ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &message);
+	return (int)message;
+}
+
 static int stopped(struct translate_tracer *s, struct traced_thread *t, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -300,6 +306,8 @@ static int stopped(struct translate_tracer *s, struct traced_thread *t, int stat
 		return event_exec(s, t->tid);
 	case PTRACE_EVENT_EXIT:
 		look_last(s, t);
+		if (s->work->ending)
+			s->work->ending(s->ctx, t, exit_status(t));
 		thread_free_area(t);
 		return 0;
 	case PTRACE_EVENT_STOP:
@@ -484,6 +492,8 @@ int translate_drive(struct translate_tracer *s, struct err *err)
 			handle(s, tid, status);
 		else if (errno != EINTR)
 			break;
+		if (s->work->idle)
+			s->work->idle(s->ctx);
 	}
 	detach_all(s);
 	if (rc == 0 && s->launch_failed.code) {

@@ -218,7 +218,8 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		pc = successor(plan, b);
 		if (!pc)
 			break;
-		variant = region_variant(b->pc, pc);
+		if (header.options & TRANSLATE_OPTION_CALLS)
+			variant = region_variant(b->pc, pc);
 		if (cache_find(pc, variant) != NO_BLOCK || is_in(plan, pc))
 			break;
 	}

@@ -7,7 +7,7 @@
  */
 #include "block_emit.h"
 
-#define N_ARENAS    32
+#define N_ARENAS    TRANSLATE_ARENAS_MAX
 #define ARENA_BYTES (64u << 20)
 #define ARENA_REACH 0x40000000ull
 #define HASH_ROWS   (1u << 22)
@@ -30,6 +30,7 @@ struct group *groups;
 struct exit *exits;
 static struct block_note *notes;
 static struct arena arenas[N_ARENAS];
+static struct translate_arena arena_rows[N_ARENAS];
 static uint32_t n_arenas, n_groups, n_exits;
 static uint32_t *hash; /* number of a block + 1; all entries stay */
 static uint32_t lock;
@@ -71,6 +72,12 @@ void cache_unlock(void)
 
 /* ---- look-up ---- */
 
+/* Where nobody asks for calls, they do not matter. */
+static enum variant variant_here(enum variant variant)
+{
+	return header.options & TRANSLATE_OPTION_CALLS ? variant : VARIANT_PLAIN;
+}
+
 static uint32_t hash_of(uint64_t pc, enum variant variant)
 {
 	return (uint32_t)((pc * 0x9e3779b97f4a7c15u + (uint64_t)variant * 0x85ebca6bu * 0x100000001u) >> 42);
@@ -78,6 +85,7 @@ static uint32_t hash_of(uint64_t pc, enum variant variant)
 
 uint32_t cache_find(uint64_t pc, enum variant variant)
 {
+	variant = variant_here(variant);
 	for (uint32_t i = hash_of(pc, variant);; i++) {
 		uint32_t number = hash[i & (HASH_ROWS - 1)] - 1;
 
@@ -155,7 +163,10 @@ static struct arena *arena_make(uint64_t pc)
 		header.cache_low = a->start;
 	if (a->end > header.cache_high)
 		header.cache_high = a->end;
+	arena_rows[n_arenas] = (struct translate_arena){a->start, a->end};
 	__atomic_store_n(&n_arenas, n_arenas + 1, __ATOMIC_RELEASE);
+	header.arenas = (uint64_t)arena_rows;
+	header.n_arenas = n_arenas;
 	return a;
 }
 
@@ -284,7 +295,7 @@ uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
 	struct emission e = {.plan = &plan, .room = GROUP_BYTES_MAX, .first_exit = n_exits};
 
 	t->cannot = 0;
-	if (is_full(t) || !plan_make(t, &plan, pc, variant))
+	if (is_full(t) || !plan_make(t, &plan, pc, variant_here(variant)))
 		return NO_BLOCK;
 	a = arena_near(pc, GROUP_BYTES_MAX + 64);
 	if (!a) {

@@ -145,7 +145,7 @@ static void tell(struct thread *t, uint64_t number, bool ends)
 static bool changes_maps(uint64_t number)
 {
 	return number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap ||
-	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk;
+	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk || number == SYS_remap_file_pages;
 }
 
 bool calls_make(struct thread *t)

@@ -10,6 +10,7 @@
 #include "translate.h"
 
 #define N_REGIONS     4096
+#define BELOW_BYTES   (512ull << 20) /* left free between code and our own memory */
 #define FUNCTION_ROOM (256ull << 20)
 #define N_WATCHED     (1u << 16)
 #define WATCH_CLOSED  1u /* has no write permission now, by us */
@@ -24,7 +25,10 @@ static uint32_t n_watched;
 
 uint64_t gap_near(uint64_t start, uint64_t end, uint64_t bytes, uint64_t reach)
 {
-	return maps_find_gap(start, end, bytes, reach);
+	/* The kernel maps what the program asks for below what it has: that is where it would be without us. */
+	uint64_t at = maps_find_gap(start, end, bytes + BELOW_BYTES, reach);
+
+	return at && at < start ? at : maps_find_gap(start, end, bytes, reach);
 }
 
 static struct region *add(const struct translate_region *r, uint64_t functions)

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define TRANSLATE_MAGIC	  0x52545257u /* "WRTR" */
-#define TRANSLATE_VERSION 1
+#define TRANSLATE_VERSION 2
 
 /* Of the image's header, which its dynamic symbol table names. */
 #define TRANSLATE_HEADER_SYMBOL "weir_translate_header"
@@ -152,6 +152,11 @@ enum translate_thread_state {
 
 #define TRANSLATE_THREADS_MAX 4096
 
+struct translate_arena {
+	uint64_t start, end;
+};
+#define TRANSLATE_ARENAS_MAX 32
+
 struct translate_header {
 	uint32_t magic, version;
 	/* These two are distances from the field itself to what it means, in the file and in memory. */
@@ -166,8 +171,10 @@ struct translate_header {
 	uint64_t threads;      /* address of u64[]: struct translate_thread * */
 	uint64_t options;      /* TRANSLATE_OPTION_*; the recorder writes it before the start */
 	uint64_t n_left_alone; /* threads that have left */
+	uint64_t arenas;       /* address of struct translate_arena[]: executable memory of ours beside the image */
+	uint64_t n_arenas;
 };
-_Static_assert(sizeof(struct translate_header) == 88, "entry.S has its size");
+_Static_assert(sizeof(struct translate_header) == 104, "entry.S has its size");
 #define TRANSLATE_OPTION_COUNT 1u /* counters and cost sums in blocks */
 #define TRANSLATE_OPTION_CALLS 2u /* events of calls and returns */
 #define TRANSLATE_OPTION_STEPS 4u /* a u32 number for each block that is begun, in place of events */

@@ -17,6 +17,8 @@ struct step_track {
 	uint32_t trace_thread, stream;
 	struct step_run_coder run;
 	bool is_open;	   /* `run` has steps */
+	struct step_way_coder way;
+	bool is_in_way; /* and that has, in place of `run` */
 	bool is_in_string; /* the last step is a repeated string instruction */
 	bool has_ended;
 	uint64_t run_began; /* time */
@@ -43,6 +45,10 @@ struct step_session {
 	VEC(struct symtab *) data_symtabs;
 };
 
+/* Ends the thread's run or way, and begins a way with this block, at least `n` of whose instructions were executed. */
+void step_session_begin_way(
+	struct step_session *s, struct step_track *t, uint32_t generation, uint32_t block);
+void step_session_end_run(struct step_session *s, struct step_track *t);
 /* Writes all runs and lets them survive us. */
 void step_session_flush(struct step_session *s, uint64_t time, bool is_end);
 void step_find_release(struct step_session *s);

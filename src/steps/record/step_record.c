@@ -128,6 +128,7 @@ static void release(struct step_session *s, int rc)
 		trace_writer_settle(s->env.w, rc, NULL);
 	for (size_t i = 0; i < s->tracks.n; i++) {
 		step_run_release(&s->tracks.v[i]->run);
+		step_way_release(&s->tracks.v[i]->way);
 		vec_release(&s->tracks.v[i]->data);
 		free(s->tracks.v[i]);
 	}

@@ -120,6 +120,9 @@ bool step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	const uint8_t *bytes, size_t n, bool is_64);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);
+/* The program runs on untraced, for a reason that is a phrase. */
+void step_session_pause(
+	struct step_session *s, struct step_track *t, enum step_why why, const char *reason);
 /* What the step that was added last read or wrote. */
 void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
 	const uint8_t *value, size_t n, bool has_value);

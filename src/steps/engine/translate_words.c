@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What threads write while they run (TRANSLATE_WORD_*, rt/translate/translate_abi.h), as ways and marks. Most words are
+ * numbers of blocks, hundreds of millions of them, so those have a loop of their own.
+ *
+ * A block is recorded when the word behind it has come: only that tells whether all of it was executed.
+ */
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "steps/engine/translate_engine.h"
+
+#define WORD_IS_BLOCK(w) ((w) < TRANSLATE_WORD_FIRST)
+
+/* --- blocks ------------------------------------------------------------------------------------ */
+
+static void mark_in(struct translate_engine *e, struct translated_thread *d)
+{
+	if (!d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_RESUME, STEP_WHY_USER, 0, 0);
+	d->is_marked_in = true;
+}
+
+void translated_mark_out(struct translate_engine *e, struct translated_thread *d, enum step_why why)
+{
+	if (d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_PAUSE, why, 0, 0);
+	d->is_marked_in = false;
+}
+
+/* No steps are recorded any more: --max. */
+static void have_enough(struct translate_engine *e, struct translated_thread *d)
+{
+	e->s->run.is_over = true;
+	d->has_pending = false;
+	translated_mark_out(e, d, STEP_WHY_MAX);
+	d->is_out = true;
+}
+
+static bool is_enough(const struct step_session *s)
+{
+	return s->options->max && s->n_steps >= s->options->max;
+}
+
+/* The next block of the thread's way. */
+static inline void go(struct step_session *s, struct translated_thread *d)
+{
+	struct step_track *t = d->track;
+	uint32_t number = d->pending.number - 1;
+
+	if (__builtin_expect(!t->is_in_way || t->way.head.generation != d->pending_generation ||
+				     step_way_is_full(&t->way),
+		    0))
+		step_session_begin_way(s, t, d->pending_generation, number);
+	else
+		step_way_add(&t->way, number);
+	t->way.head.n += d->pending.n;
+	t->n_steps += d->pending.n;
+	s->n_steps += d->pending.n;
+}
+
+/* The rounds of those string instructions that were executed; what is not known of them was one. */
+static void put_rounds(struct translated_thread *d, const struct step_block *b, uint32_t n_executed)
+{
+	unsigned next = 0;
+
+	for (uint32_t i = 0; i < n_executed; i++)
+		if (b->strings >> i & 1) {
+			step_way_rounds(&d->track->way, next < d->n_rounds ? d->rounds[next] : 1);
+			next++;
+		}
+}
+
+void translated_settle(struct translate_engine *e, struct translated_thread *d, uint32_t rest)
+{
+	struct step_session *s = e->s;
+	struct step_track *t = d->track;
+	uint64_t room = s->options->max ? s->options->max - s->n_steps : UINT64_MAX;
+	const struct step_block *b;
+	uint32_t n;
+
+	if (!d->has_pending)
+		return;
+	d->has_pending = false;
+	if (d->pending.flags & FAST_UNWANTED) {
+		translated_mark_out(e, d, STEP_WHY_USER);
+		d->n_rounds = 0;
+		return;
+	}
+	n = rest < d->pending.n ? d->pending.n - rest : 0;
+	n = n < room ? n : (uint32_t)room;
+	rest = d->pending.n - n;
+	if (n) {
+		mark_in(e, d);
+		go(s, d);
+		b = &t->space->blocks.v[d->pending.number - 1];
+		if (b->strings)
+			put_rounds(d, b, n);
+	}
+	d->n_rounds = 0;
+	if (n && rest) {
+		t->way.head.n -= rest;
+		t->n_steps -= rest;
+		s->n_steps -= rest;
+		t->way.head.cut = rest;
+		step_session_end_run(s, t);
+	}
+	if (is_enough(s))
+		have_enough(e, d);
+}
+
+/* Steps were made of which nothing is known. */
+static void lost(struct translate_engine *e, struct translated_thread *d)
+{
+	translated_settle(e, d, 0);
+	step_session_lost(e->s, d->track, 0, "blocks whose code could not be read in the program");
+}
+
+static void begin_block(struct translate_engine *e, struct traced_thread *t, uint32_t row)
+{
+	struct translated_thread *d = t->data;
+	const struct translated_row *r = translated_rows_get(
+		((struct translated_program *)t->program->data)->rows, row);
+	const struct translated_fast *fast;
+
+	translated_settle(e, d, 0);
+	if (d->is_out || (r && !r->n)) /* nothing that could be executed */
+		return;
+	fast = translated_look(e, t->program, d, row);
+	if (!fast) {
+		lost(e, d);
+		return;
+	}
+	d->has_pending = true;
+	d->pending = *fast;
+	d->pending_row = row;
+	d->pending_generation = d->track->space->generation;
+}
+
+/* Blocks that need no look: all of it wanted, code that is known. Returns how many words. */
+static size_t take_known(
+	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
+{
+	struct translated_program *p = t->program->data;
+	struct translated_thread *d = t->data;
+	const struct translated_fast *fast = p->fast.v;
+	size_t n_fast = p->fast.n, i = 0;
+
+	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->pending.flags ||
+		p->generation != d->track->space->generation || p->n_forgotten != d->track->space->n_forgotten)
+		return 0;
+	for (; i < n; i++) {
+		uint32_t row = words[i];
+
+		if (row >= n_fast || !fast[row].number || fast[row].flags)
+			break;
+		go(e->s, d);
+		d->pending = fast[row];
+		d->pending_row = row;
+		d->pending_generation = p->generation;
+	}
+	return i;
+}
+
+/* --- the other words --------------------------------------------------------------------------- */
+
+static unsigned n_words_behind(uint32_t kind)
+{
+	switch (kind) {
+	case TRANSLATE_WORD_REPEAT:
+	case TRANSLATE_WORD_REPEATED:
+		return 2;
+	case TRANSLATE_WORD_FAULT:
+		return 1;
+	case TRANSLATE_WORD_CALL:
+		return 5;
+	case TRANSLATE_WORD_SIGNAL:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t number_at(const uint32_t *words)
+{
+	return words[0] | (uint64_t)words[1] << 32;
+}
+
+static void repeated(struct translated_thread *d, uint64_t after)
+{
+	const uint64_t rounds = d->repeats_before - after;
+
+	/* With an address of 32 bits the counter has as many. */
+	if (d->n_rounds < STEP_BLOCK_INSNS_MAX)
+		d->rounds[d->n_rounds++] =
+			d->repeats_before >> 32 && !(after >> 32) && after && rounds > UINT32_MAX
+				? (uint32_t)rounds
+			: rounds ? rounds
+				 : 1;
+}
+
+static bool is_exit(uint64_t number)
+{
+	return number == SYS_exit || number == SYS_exit_group;
+}
+
+static void called(struct translate_engine *e, struct translated_thread *d)
+{
+	uint64_t number = number_at(d->words), result = number_at(d->words + 2);
+
+	if (d->skips_call) {
+		d->skips_call = false;
+		return;
+	}
+	translated_settle(e, d, 0);
+	if (d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)number,
+			d->words[4] ? 0 : (int64_t)result,
+			d->words[4] && !is_exit(number) ? STEP_CALL_NO_RETURN : 0);
+}
+
+static void signalled(struct translate_engine *e, struct translated_thread *d)
+{
+	uint32_t number = d->words[0];
+	bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
+
+	translated_settle(e, d, 0);
+	d->given.a = 0;
+	if (d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_SIGNAL, number, (int32_t)d->words[1],
+			has_address ? (int64_t)number_at(d->words + 2) : 0);
+}
+
+static void finish_word(struct translate_engine *e, struct translated_thread *d)
+{
+	switch (d->kind) {
+	case TRANSLATE_WORD_REPEAT:
+		d->repeats_before = number_at(d->words);
+		break;
+	case TRANSLATE_WORD_REPEATED:
+		repeated(d, number_at(d->words));
+		break;
+	case TRANSLATE_WORD_FAULT:
+		translated_settle(e, d, d->words[0]);
+		break;
+	case TRANSLATE_WORD_CALL:
+		called(e, d);
+		break;
+	case TRANSLATE_WORD_SIGNAL:
+		signalled(e, d);
+		break;
+	}
+	d->kind = 0;
+}
+
+static void take_word(struct translate_engine *e, struct traced_thread *t, uint32_t word)
+{
+	struct translated_thread *d = t->data;
+
+	if (d->kind) {
+		d->words[d->n_words++] = word;
+	} else if (WORD_IS_BLOCK(word)) {
+		d->skips_call = false;
+		begin_block(e, t, word);
+		return;
+	} else {
+		d->kind = word;
+		d->n_words = 0;
+		d->n_wanted = n_words_behind(word);
+	}
+	if (d->n_words == d->n_wanted)
+		finish_word(e, d);
+}
+
+void translated_take(struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
+{
+	struct translated_thread *d = t->data;
+
+	for (size_t i = 0; i < n && d->is_wanted && !d->is_out;) {
+		size_t known = d->kind ? 0 : take_known(e, t, words + i, n - i);
+
+		i += known;
+		if (!known)
+			take_word(e, t, words[i++]);
+	}
+}
