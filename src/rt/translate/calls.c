@@ -134,10 +134,10 @@ static bool make_one(struct thread *t)
 	}
 }
 
-static void tell(struct thread *t, uint64_t number, bool ends)
+void call_put(struct thread *t, uint64_t number, int64_t result, bool ends)
 {
-	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)t->result,
-		(uint32_t)((uint64_t)t->result >> 32), ends};
+	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)result,
+		(uint32_t)((uint64_t)result >> 32), ends};
 
 	words_put(t, TRANSLATE_WORD_CALL, words, 5);
 }
@@ -156,7 +156,7 @@ bool calls_make(struct thread *t)
 	if (t->pending)
 		return false;
 	if (number == SYS_exit || number == SYS_exit_group)
-		tell(t, number, true);
+		call_put(t, number, 0, true);
 	switch (task_call(t, &result)) {
 	case TASK_INTERRUPTED:
 		return false;
@@ -168,7 +168,7 @@ bool calls_make(struct thread *t)
 			return false;
 		break;
 	}
-	tell(t, number, false);
+	call_put(t, number, t->result, false);
 	if ((header.options & TRANSLATE_OPTION_STEPS) && changes_maps(number))
 		translate_service(TRANSLATE_MAPS, t, 0);
 	t->a.regs[RAX] = (uint64_t)t->result;

@@ -121,7 +121,7 @@ enum translate_event_kind {
  */
 #define TRANSLATE_WORD_FIRST  0xff000000u
 #define TRANSLATE_WORD_REPEAT 0xff000001u /* 2: rcx in front of a repeated string instruction of the block */
-#define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it */
+#define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it, or where it faulted */
 #define TRANSLATE_WORD_FAULT  0xff000003u /* 1: so many instructions of the block were not executed */
 #define TRANSLATE_WORD_CALL   0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
 #define TRANSLATE_WORD_SIGNAL 0xff000005u /* 4: signal, si_code, address: a handler is about to run */

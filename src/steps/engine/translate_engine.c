@@ -15,6 +15,9 @@
 #include "process/proc.h"
 #include "translate/translate_session.h"
 
+/* What the kernel has in the result register of a call that it is about to make again. */
+#define RESTART_FIRST (-516)
+#define RESTART_LAST  (-512)
 #define TAKE_NS 500000000u /* so old what threads have written may become before it is recorded */
 
 /* --- marks ------------------------------------------------------------------------------------- */
@@ -297,11 +300,18 @@ static void ending(void *ctx, struct traced_thread *t, int status)
 
 static void take_signal(void *ctx, struct traced_thread *t, const siginfo_t *info)
 {
+	struct translate_engine *e = ctx;
+	struct user_regs_struct regs;
 	struct translated_thread *d = t->data;
 	int number = info->si_signo;
 	bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
 
-	(void)ctx;
+	if (t->is_translated && !t->is_ending && ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) == 0 &&
+		regs.rip == t->program->place.waits && (int64_t)regs.orig_rax >= 0 &&
+		(int32_t)regs.rax >= RESTART_FIRST && (int32_t)regs.rax <= RESTART_LAST) {
+		thread_peek_events(&e->tracer, t);
+		translated_interrupted(e, d, regs.orig_rax, (int64_t)regs.rax);
+	}
 	d->given = (struct step_mark){.kind = STEP_MARK_SIGNAL,
 		.a = number,
 		.b = info->si_code,

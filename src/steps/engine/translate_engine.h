@@ -50,11 +50,15 @@ struct translated_program {
 
 #define WORDS_MAX 5 /* behind a word that is no block */
 
+/* A system call that a signal has interrupted, and that the trace has as far: it is made again, perhaps by another one. */
+enum call_state { CALL_NONE, CALL_AGAIN, CALL_OTHERWISE };
+
 struct translated_thread {
 	struct step_track *track;
 	bool is_wanted;	   /* --threads */
 	bool is_marked_in; /* the trace says that it is traced */
 	bool is_out;	   /* it is not any more: nothing of it is recorded */
+	enum call_state call;
 	bool skips_call;   /* it was made by the system call whose end comes next */
 	/* The block that was begun last, until it is known how far it was executed. */
 	bool has_pending;
@@ -98,6 +102,8 @@ const struct translated_fast *translated_look(
 void translated_take(struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n);
 /* The block that was begun last was executed, but for so many instructions. */
 void translated_settle(struct translate_engine *e, struct translated_thread *d, uint32_t rest);
+/* It stands behind a system call that is to be made again; what it wrote before was taken. */
+void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result);
 /* The recording of the thread ends here. */
 void translated_mark_out(struct translate_engine *e, struct translated_thread *d, enum step_why why);
 

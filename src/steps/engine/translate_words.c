@@ -5,10 +5,15 @@
  *
  * A block is recorded when the word behind it has come: only that tells whether all of it was executed.
  */
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "steps/engine/translate_engine.h"
+
+/* What the kernel has in rax of a call that goes on by another one. */
+#define RESTART_OTHERWISE (-516)
 
 #define WORD_IS_BLOCK(w) ((w) < TRANSLATE_WORD_FIRST)
 
@@ -66,8 +71,9 @@ static void put_rounds(struct translated_thread *d, const struct step_block *b, 
 
 	for (uint32_t i = 0; i < n_executed; i++)
 		if (b->strings >> i & 1) {
-			step_way_rounds(&d->track->way, next < d->n_rounds ? d->rounds[next] : 1);
-			next++;
+			uint64_t rounds = next < d->n_rounds ? d->rounds[next++] : 1;
+
+			step_way_rounds(&d->track->way, rounds ? rounds : 1); /* none is one, too */
 		}
 }
 
@@ -186,17 +192,48 @@ static uint64_t number_at(const uint32_t *words)
 	return words[0] | (uint64_t)words[1] << 32;
 }
 
-static void repeated(struct translated_thread *d, uint64_t after)
+/* Of the pending block's repeated string instruction number `which`: its counter has 32 bits. */
+static bool counts_in_32(const struct traced_thread *t, unsigned which)
 {
-	const uint64_t rounds = d->repeats_before - after;
+	const struct translated_thread *d = t->data;
+	const struct translated_row *r = translated_rows_get(
+		((struct translated_program *)t->program->data)->rows, d->pending_row);
+	const struct step_block *b = &d->track->space->blocks.v[d->pending.number - 1];
+	const uint8_t *p = r ? r->code : NULL;
 
-	/* With an address of 32 bits the counter has as many. */
-	if (d->n_rounds < STEP_BLOCK_INSNS_MAX)
-		d->rounds[d->n_rounds++] =
-			d->repeats_before >> 32 && !(after >> 32) && after && rounds > UINT32_MAX
-				? (uint32_t)rounds
-			: rounds ? rounds
-				 : 1;
+	for (uint32_t i = 0; p && i < b->n; p += b->lengths[i++])
+		if (b->strings >> i & 1 && !which--)
+			return memchr(p, 0x67, b->lengths[i] - 1u);
+	return false;
+}
+
+static void repeated(const struct traced_thread *t, uint64_t after)
+{
+	struct translated_thread *d = t->data;
+	uint64_t rounds = d->repeats_before - after;
+
+	if (!d->has_pending || d->n_rounds == STEP_BLOCK_INSNS_MAX)
+		return;
+	if (counts_in_32(t, d->n_rounds))
+		rounds = (uint32_t)rounds;
+	d->rounds[d->n_rounds++] = rounds;
+}
+
+/* A repeated string instruction that faulted behind some rounds was executed so far. */
+static void faulted(struct translate_engine *e, struct translated_thread *d, uint32_t rest)
+{
+	const struct step_block *b;
+	unsigned k = 0;
+
+	if (d->has_pending && rest && rest <= d->pending.n && d->n_rounds) {
+		b = &d->track->space->blocks.v[d->pending.number - 1];
+		for (uint32_t i = 0; i + rest < d->pending.n; i++)
+			k += b->strings >> i & 1;
+		if (k < d->n_rounds && d->rounds[k])
+			rest--;
+	}
+	translated_settle(e, d, rest);
+	d->call = CALL_NONE;
 }
 
 static bool is_exit(uint64_t number)
@@ -204,14 +241,48 @@ static bool is_exit(uint64_t number)
 	return number == SYS_exit || number == SYS_exit_group;
 }
 
+/* The instruction of the system call in front is executed once more, by the kernel. */
+static void call_again(struct translate_engine *e, struct translated_thread *d)
+{
+	const struct step_block *b = &d->track->space->blocks.v[d->pending.number - 1];
+	struct step_block last = {.addr = b->addr, .n = 1, .lengths = {b->lengths[b->n - 1u]}};
+
+	for (uint32_t i = 0; i + 1u < b->n; i++)
+		last.addr += b->lengths[i];
+	d->pending.number = step_space_block(d->track->space, &last) + 1;
+	d->pending.n = 1;
+	d->has_pending = true;
+	translated_settle(e, d, 0);
+}
+
+void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
+{
+	if (!d->is_marked_in)
+		return;
+	if (d->call != CALL_NONE)
+		call_again(e, d);
+	translated_settle(e, d, 0);
+	step_session_mark(e->s, d->track, STEP_MARK_SYSCALL,
+		d->call == CALL_OTHERWISE ? SYS_restart_syscall : (int64_t)number, result, 0);
+	d->call = result == RESTART_OTHERWISE ? CALL_OTHERWISE : CALL_AGAIN;
+}
+
 static void called(struct translate_engine *e, struct translated_thread *d)
 {
 	uint64_t number = number_at(d->words), result = number_at(d->words + 2);
+	enum call_state before = d->call;
 
+	d->call = CALL_NONE;
 	if (d->skips_call) {
 		d->skips_call = false;
 		return;
 	}
+	if (before != CALL_NONE && (int64_t)result == -EINTR)
+		return; /* it was told when the signal came */
+	if (before != CALL_NONE && d->is_marked_in)
+		call_again(e, d);
+	if (before == CALL_OTHERWISE)
+		number = SYS_restart_syscall;
 	translated_settle(e, d, 0);
 	if (d->is_marked_in)
 		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)number,
@@ -231,17 +302,19 @@ static void signalled(struct translate_engine *e, struct translated_thread *d)
 			has_address ? (int64_t)number_at(d->words + 2) : 0);
 }
 
-static void finish_word(struct translate_engine *e, struct translated_thread *d)
+static void finish_word(struct translate_engine *e, const struct traced_thread *t)
 {
+	struct translated_thread *d = t->data;
+
 	switch (d->kind) {
 	case TRANSLATE_WORD_REPEAT:
 		d->repeats_before = number_at(d->words);
 		break;
 	case TRANSLATE_WORD_REPEATED:
-		repeated(d, number_at(d->words));
+		repeated(t, number_at(d->words));
 		break;
 	case TRANSLATE_WORD_FAULT:
-		translated_settle(e, d, d->words[0]);
+		faulted(e, d, d->words[0]);
 		break;
 	case TRANSLATE_WORD_CALL:
 		called(e, d);
@@ -269,7 +342,7 @@ static void take_word(struct translate_engine *e, struct traced_thread *t, uint3
 		d->n_wanted = n_words_behind(word);
 	}
 	if (d->n_words == d->n_wanted)
-		finish_word(e, d);
+		finish_word(e, t);
 }
 
 void translated_take(struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
