@@ -108,6 +108,8 @@ struct translate_work {
 	void (*before_exec)(void *ctx, struct traced_thread *t, const struct translate_thread *area);
 	/* It is about to get a signal that is not the translator's. `is_native`: it stands in its own code. */
 	void (*signal)(void *ctx, struct traced_thread *t, const siginfo_t *info);
+	/* It stands with its whole process, by the signal that came last. */
+	void (*stands)(void *ctx, struct traced_thread *t);
 	/* It leaves the translator before its end; `why` NULL: since it dies. */
 	void (*leaves)(void *ctx, struct traced_thread *t, const char *why);
 	/* It ends, with this status, and what it has written was handed over: PTRACE_EVENT_EXIT. */

@@ -273,6 +273,8 @@ static void repeat_call(const struct traced_thread *t)
 /* By PTRACE_INTERRUPT, or with its whole process. */
 static int stopped_by_event(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
+	if (!s->is_over && signal != SIGTRAP && s->work->stands)
+		s->work->stands(s->ctx, t);
 	if (!s->is_over)
 		return signal == SIGTRAP ? 0 : STOP_STAYS;
 	if (signal != SIGTRAP) /* it does not run, and so cannot leave */

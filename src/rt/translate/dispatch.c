@@ -286,6 +286,8 @@ static bool prepare(bool is_attached)
 
 void translate_start(struct translate_boot *boot)
 {
+	const uint64_t kept = SIGNALS_KEPT;
+	uint64_t mask = 0;
 	bool is_ready = prepare(boot->is_attached);
 	struct thread *t = is_ready ? thread_new() : NULL;
 
@@ -301,5 +303,9 @@ void translate_start(struct translate_boot *boot)
 	t->a.program_gs = boot->gs_base;
 	t->fault_block = NO_BLOCK;
 	raw_call(SYS_sigaltstack, 0, &t->altstack);
+	translate_set_gs((uint64_t)t);
+	signals_set_stack(t);
+	raw_call(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &kept, &mask, 8);
+	t->kept_mask = mask & kept; /* blocked before an exec, or before we came */
 	translate_child(t);
 }

@@ -318,6 +318,16 @@ static void take_signal(void *ctx, struct traced_thread *t, const siginfo_t *inf
 		.c = has_address ? (int64_t)(uintptr_t)info->si_addr : 0};
 }
 
+/* The block that it is in is recorded behind the mark. */
+static void stands(void *ctx, struct traced_thread *t)
+{
+	struct translate_engine *e = ctx;
+
+	if (t->is_translated && !t->is_ending)
+		thread_peek_events(&e->tracer, t);
+	signal_acts(e, t->data);
+}
+
 /* --- memory ------------------------------------------------------------------------------------ */
 
 static int64_t region(void *ctx, struct traced_program *p, const struct proc_mapping *m,
@@ -425,6 +435,7 @@ static const struct translate_work stepping = {
 	.maps = maps,
 	.before_exec = before_exec,
 	.signal = take_signal,
+	.stands = stands,
 	.leaves = leaves,
 	.ending = ending,
 	.idle = idle,
