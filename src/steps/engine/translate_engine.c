@@ -311,6 +311,8 @@ static void take_signal(void *ctx, struct traced_thread *t, const siginfo_t *inf
 		(int32_t)regs.rax >= RESTART_FIRST && (int32_t)regs.rax <= RESTART_LAST) {
 		thread_peek_events(&e->tracer, t);
 		translated_interrupted(e, d, regs.orig_rax, (int64_t)regs.rax);
+	} else {
+		d->has_stood = false;
 	}
 	d->given = (struct step_mark){.kind = STEP_MARK_SIGNAL,
 		.a = number,
@@ -326,6 +328,7 @@ static void stands(void *ctx, struct traced_thread *t)
 	if (t->is_translated && !t->is_ending)
 		thread_peek_events(&e->tracer, t);
 	signal_acts(e, t->data);
+	((struct translated_thread *)t->data)->has_stood = true;
 }
 
 /* --- memory ------------------------------------------------------------------------------------ */

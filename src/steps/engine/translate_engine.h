@@ -59,6 +59,7 @@ struct translated_thread {
 	bool is_marked_in; /* the trace says that it is traced */
 	bool is_out;	   /* it is not any more: nothing of it is recorded */
 	enum call_state call;
+	bool has_stood; /* since then, with its whole process: it has not made the call again */
 	bool skips_call;   /* it was made by the system call whose end comes next */
 	/* The block that was begun last, until it is known how far it was executed. */
 	bool has_pending;

@@ -257,8 +257,10 @@ static void call_again(struct translate_engine *e, struct translated_thread *d)
 
 void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
 {
-	if (!d->is_marked_in)
+	if (!d->is_marked_in || (d->call != CALL_NONE && d->has_stood)) {
+		d->has_stood = false;
 		return;
+	}
 	if (d->call != CALL_NONE)
 		call_again(e, d);
 	translated_settle(e, d, 0);
