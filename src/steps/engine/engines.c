@@ -51,7 +51,7 @@ static const struct step_engine translate = {
 	.run = translate_engine_run,
 };
 
-const struct step_engine *const step_engines[] = {&branch, &ptrace, &translate, NULL};
+const struct step_engine *const step_engines[] = {&translate, &branch, &ptrace, NULL};
 
 const struct step_engine *step_engine_find(const char *name)
 {

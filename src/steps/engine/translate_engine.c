@@ -2,12 +2,14 @@
 #include "steps/engine/translate_engine.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -453,12 +455,12 @@ const char *translate_engine_hindrance(void)
 
 static bool is_32bit(const char *path)
 {
-	struct buf b = {0};
-	bool is_32;
+	uint8_t head[EI_NIDENT] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_32 = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
+		     !memcmp(head, ELFMAG, SELFMAG) && head[EI_CLASS] == ELFCLASS32;
 
-	file_read(&b, path, EI_NIDENT, NULL);
-	is_32 = b.n > EI_CLASS && !memcmp(b.p, ELFMAG, SELFMAG) && b.p[EI_CLASS] == ELFCLASS32;
-	buf_release(&b);
+	fd_cleanup(&fd);
 	return is_32;
 }
 
@@ -477,10 +479,10 @@ int translate_engine_accepts(const struct step_session *s, struct err *err)
 	int rc = 0;
 
 	if (what)
-		return err_set(err, ERR_UNSUPPORTED, "engine 'translate' does not do %s: 'ptrace' does", what);
+		return err_set(err, ERR_UNSUPPORTED, "engine 'translate' does not do %s", what);
 	if (o->command && launch_find(o->command[0], &path, NULL) == 0 && is_32bit(path))
 		rc = err_set(err, ERR_UNSUPPORTED,
-			"engine 'translate' does not know 32-bit programs, as '%s' is one: 'ptrace' does",
+			"engine 'translate' does not do 32-bit programs, and '%s' is one",
 			o->command[0]);
 	free(path);
 	return rc;

@@ -31,6 +31,7 @@ struct step_session {
 	const struct step_options *options;
 	struct step_result *result;
 	const struct step_engine *engine;
+	struct err refused; /* by an engine before it; code 0: by none */
 	struct step_space_env env;
 	uint32_t life_stream;
 	struct processes *processes;

@@ -89,8 +89,10 @@ static int choose_engine(void *ctx, char *const **environment, struct err *err)
 	}
 	for (size_t i = 0; step_engines[i]; i++)
 		if (!step_engines[i]->hindrance() &&
-			try_engine(s, step_engines[i], first.code ? err : &first) == 0)
+			try_engine(s, step_engines[i], first.code ? err : &first) == 0) {
+			s->refused = first;
 			return 0;
+		}
 	s->engine = NULL;
 	*err = first;
 	return first.code ? first.code : err_set(err, ERR_UNSUPPORTED, "no engine works here");
@@ -183,6 +185,8 @@ static int start(void *ctx, struct err *err)
 	if (s->options->command)
 		step_session_process(s, s->run.child.pid, false);
 	s->env.modules->has_started = true;
+	if (s->refused.code)
+		step_session_note(s, "%s; taken is '%s'", s->refused.text, s->engine->name);
 	s->flushed_ns = s->progress_ns = clock_mono_ns();
 	trace_writer_numbers(s->env.w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);
