@@ -216,7 +216,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		if (plan->n_blocks++)
 			plan->block[plan->n_blocks - 2].goes_on = true;
 		pc = successor(plan, b);
-		if (!pc)
+		if (!pc || region_is_shared(pc))
 			break;
 		if (header.options & TRANSLATE_OPTION_CALLS)
 			variant = region_variant(b->pc, pc);

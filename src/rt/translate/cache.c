@@ -366,6 +366,20 @@ void cache_forget(uint64_t start, uint64_t end)
 			make_stale(i);
 }
 
+bool cache_is_fresh(uint32_t block)
+{
+	const struct translate_block *row = &block_rows[block];
+	const uint8_t *kept = (const uint8_t *)row->code;
+	uint8_t now[BLOCK_INSNS * INSN_BYTES_MAX];
+
+	if (row->bytes > sizeof(now) || !translate_copy(now, (const void *)row->pc, row->bytes))
+		return false;
+	for (uint32_t i = 0; i < row->bytes; i++)
+		if (now[i] != kept[i])
+			return false;
+	return true;
+}
+
 void cache_forget_all(void)
 {
 	cache_forget(0, UINT64_MAX);

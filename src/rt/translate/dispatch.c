@@ -74,6 +74,11 @@ static uint32_t find_or_make(struct thread *t, uint64_t pc, enum variant variant
 {
 	uint32_t block = cache_find(pc, variant);
 
+	/* Somebody may have written it elsewhere, without being seen. */
+	if (block != NO_BLOCK && region_is_shared(pc) && !cache_is_fresh(block)) {
+		cache_forget(pc, pc + block_rows[block].bytes);
+		block = NO_BLOCK;
+	}
 	return block != NO_BLOCK ? block : cache_make(t, pc, variant);
 }
 
@@ -152,9 +157,11 @@ static void go_to(struct thread *t, const struct step *s)
 	cache_lock();
 	block = find_or_make(t, t->a.pc, t->variant);
 	if (block != NO_BLOCK) {
-		if (s->exit)
+		bool is_shared = region_is_shared(t->a.pc); /* then it is looked at each time */
+
+		if (s->exit && !is_shared)
 			cache_link(s->exit, block);
-		if (s->table)
+		if (s->table && !is_shared)
 			set_row(t, s->table, t->a.pc, block);
 		t->go = block_rows[block].cache;
 	}

@@ -86,6 +86,13 @@ const struct region *region_at(uint64_t pc)
 	return ask(pc);
 }
 
+bool region_is_shared(uint64_t pc)
+{
+	const struct region *r = region_at(pc);
+
+	return r && r->flags & TRANSLATE_REGION_SHARED;
+}
+
 const struct translate_function *region_function(uint64_t pc)
 {
 	const struct region *r = region_at(pc);

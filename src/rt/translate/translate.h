@@ -139,6 +139,8 @@ bool cache_is_code(uint64_t address);
 /* What is at [start, end) is another code from now on. */
 void cache_forget(uint64_t start, uint64_t end);
 void cache_forget_all(void);
+/* What it was translated from is what is there. */
+bool cache_is_fresh(uint32_t block);
 /* How a block was made. */
 uint8_t cache_variant(uint32_t block);
 uint8_t cache_why(uint32_t block);
@@ -159,6 +161,8 @@ uint64_t gap_near(uint64_t start, uint64_t end, uint64_t bytes, uint64_t reach);
 /* The region of executable memory around pc; NULL: there is none. */
 const struct region *region_at(uint64_t pc);
 const struct translate_function *region_function(uint64_t pc);
+/* Code there may be written by another mapping of the same memory. */
+bool region_is_shared(uint64_t pc);
 /* Of what a jump at `from` leads to: one that stays in its function begins none. */
 enum variant region_variant(uint64_t from, uint64_t to);
 void regions_changed(uint64_t start, uint64_t end);
