@@ -416,6 +416,7 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 		traced = traced_add_thread(s, p, t->tid);
 		traced->is_translated = true;
 		traced->first_call = call;
+		s->work->begins(s->ctx, traced);
 	}
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++)
 		if (all->all.v[i].is_stopped)

@@ -473,7 +473,6 @@ int translate_engine_accepts(const struct step_session *s, struct err *err)
 			   : o->to	? "--to"
 			   : o->burst	? "--every"
 			   : o->no_follow ? "--no-follow"
-			   : o->n_pids	? "-p"
 					: NULL;
 	char *path = NULL;
 	int rc = 0;
