@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 #include "translate/tracer.h"
 
@@ -69,6 +71,27 @@ static int64_t serve_region(struct translate_tracer *s, struct traced_program *p
 	}
 	free(search.path);
 	return program_write(p, at, &region, sizeof(region)) ? answer : -1;
+}
+
+static int64_t serve_file_code(const struct traced_program *p, uint64_t at)
+{
+	struct translate_file_code code;
+	struct region_search search = {0};
+	struct mapped_file f;
+	ssize_t got = 0;
+
+	if (!program_read(p, at, &code, sizeof(code)))
+		return -1;
+	search.addr = code.address;
+	proc_each_mapping(p->pid, look_for_mapping, &search, NULL);
+	if (search.path && mapped_file_open(&f, p->pid, &search.found, (struct span){0}, NULL) == 0) {
+		got = pread(f.fd, code.bytes, sizeof(code.bytes),
+			(off_t)(code.address - search.found.start + search.found.offset));
+		mapped_file_close(&f);
+	}
+	free(search.path);
+	code.n = got > 0 ? (uint32_t)got : 0;
+	return got > 0 && program_write(p, at, &code, sizeof(code)) ? 0 : -1;
 }
 
 /* --- the others -------------------------------------------------------------------------------- */
@@ -177,6 +200,9 @@ void thread_serve(
 		thread_read(s, t, regs->rdi);
 		if (s->work->maps)
 			s->work->maps(s->ctx, t);
+		break;
+	case TRANSLATE_FILE_CODE:
+		answer = serve_file_code(t->program, regs->rdi);
 		break;
 	case TRANSLATE_LEAVE:
 		if (serve_leave(s, t, regs))

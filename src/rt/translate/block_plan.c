@@ -143,6 +143,26 @@ static enum translate_why cannot(const struct insn *insn)
 	return 0;
 }
 
+#define INT3 0xcc
+
+/* An int3 in a file's code that the file does not have is a uprobe of somebody: the program's instruction is the
+ * file's. */
+static void take_breakpoint(uint8_t *code, uint32_t n, uint64_t pc)
+{
+	const struct region *r = region_at(pc);
+	struct translate_file_code file = {.address = pc};
+	struct insn insn;
+
+	if (code[0] != INT3 || !r || !(r->flags & TRANSLATE_REGION_FILE) || r->flags & TRANSLATE_REGION_WRITABLE ||
+		translate_service(TRANSLATE_FILE_CODE, &file, 0) || !file.n || file.bytes[0] == INT3 ||
+		!insn_decode(&insn, file.bytes, file.n, pc) || insn.length > n)
+		return;
+	for (uint32_t i = 1; i < insn.length; i++)
+		if (file.bytes[i] != code[i])
+			return;
+	code[0] = file.bytes[0];
+}
+
 /* Instructions from b->pc on, whose bytes are at `code`. */
 static void decode_block(struct plan *plan, struct planned *b, const uint8_t *code, uint32_t n, uint32_t max)
 {
@@ -167,6 +187,23 @@ static void decode_block(struct plan *plan, struct planned *b, const uint8_t *co
 	b->next = b->pc + at;
 	if (b->why && b->n_insns && ends(&plan->insns[plan->n_insns - 1]))
 		b->why = 0;
+}
+
+/* The same of code as it is in memory. */
+static void decode_new(struct plan *plan, struct planned *b, uint8_t *code, uint32_t n)
+{
+	uint32_t first = plan->n_insns, at;
+
+	for (;;) {
+		plan->n_insns = first;
+		decode_block(plan, b, code, n, BLOCK_INSNS);
+		at = (uint32_t)(b->next - b->pc) - 1;
+		if (!b->n_insns || plan->insns[plan->n_insns - 1].kind != INSN_INT || code[at] != INT3)
+			return;
+		take_breakpoint(code + at, n - at, b->pc + at);
+		if (code[at] == INT3)
+			return;
+	}
 }
 
 /* Where the group may go on behind a block; 0: nowhere. */
@@ -204,7 +241,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;
 		b->number = header.n_blocks + plan->n_blocks;
-		decode_block(plan, b, code, n, BLOCK_INSNS);
+		decode_new(plan, b, code, n);
 		if (!n || (!b->n_insns && plan->n_blocks))
 			break;
 		b->code = keep(code, (uint32_t)(b->next - b->pc));

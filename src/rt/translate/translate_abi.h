@@ -39,6 +39,8 @@ enum translate_service {
 				  program's; rsi: enum translate_why. The recorder lets it run on natively */
 	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
 	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
+	TRANSLATE_FILE_CODE = 7, /* rdi: struct translate_file_code *: what the file has that is mapped at `address`.
+				    0: it is filled in */
 	TRANSLATE_REPORT = 5,  /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
 };
 
@@ -50,6 +52,13 @@ enum translate_why {
 	TRANSLATE_WHY_FAULT,	       /* it dies: the instruction at pc is to fault natively */
 	TRANSLATE_WHY_ASKED,	       /* the recorder has asked for it */
 	TRANSLATE_WHY_BLOCKS,	       /* more blocks than there are numbers */
+};
+
+/* Where another observer has put a breakpoint (a uprobe), memory is not what the program executes. */
+struct translate_file_code {
+	uint64_t address;
+	uint32_t n; /* bytes: how many there are */
+	uint8_t bytes[16];
 };
 
 /* Executable memory around an address. */

@@ -41,15 +41,16 @@ static void begin(struct translate_engine *e, struct translated_thread *d)
 
 	d->is_wanted = !threads || is_named(d, threads);
 	e->has_wanted_thread |= d->is_wanted;
-	if (d->is_wanted && !d->is_marked_in)
+	if (d->is_wanted && !d->is_marked_in && !d->is_out)
 		step_session_mark(e->s, d->track, STEP_MARK_RESUME, STEP_WHY_START, 0, 0);
-	d->is_marked_in |= d->is_wanted;
+	d->is_marked_in |= d->is_wanted && !d->is_out;
+	d->is_in = d->is_wanted && !d->is_out;
 }
 
 /* The system call that `d` becomes another program by, or its process does. */
 static void mark_exec_call(struct translate_engine *e, struct translated_thread *d)
 {
-	if (d->exec_call && d->is_marked_in)
+	if (d->exec_call && d->is_in)
 		step_session_mark(
 			e->s, d->track, STEP_MARK_SYSCALL, (int64_t)d->exec_call, 0, 0);
 	d->exec_call = 0;
@@ -57,7 +58,7 @@ static void mark_exec_call(struct translate_engine *e, struct translated_thread 
 
 static void signal_acts(struct translate_engine *e, struct translated_thread *d)
 {
-	if (d->given.a && d->is_marked_in)
+	if (d->given.a && d->is_in)
 		step_session_mark(e->s, d->track, STEP_MARK_SIGNAL, d->given.a, d->given.b, d->given.c);
 	d->given.a = 0;
 }
@@ -192,7 +193,7 @@ static void pause_thread(struct translate_engine *e, struct translated_thread *d
 {
 	if (d->is_marked_in)
 		step_session_pause(e->s, d->track, STEP_WHY_ENGINE, why);
-	d->is_marked_in = false;
+	d->is_marked_in = d->is_in = false;
 }
 
 static void not_translated(void *ctx, struct traced_thread *t, const char *why)
@@ -229,7 +230,7 @@ static void thread_gone(void *ctx, struct traced_thread *t, bool has_ended, int 
 		translated_mark_out(e, d, step_session_why_over(e->s));
 		step_session_look_at_name(e->s, d->track);
 	}
-	step_session_exit(e->s, d->track, has_ended ? status : 0);
+	step_session_exit(e->s, d->track, has_ended && !d->is_out ? status : 0);
 	free(d);
 }
 
@@ -251,7 +252,7 @@ static void drop_pending(struct translate_engine *e, struct translated_thread *d
 	}
 	d->has_pending = false;
 	d->n_rounds = 0;
-	if (d->is_marked_in)
+	if (d->is_in)
 		step_session_mark(e->s, d->track, STEP_MARK_LOST, 0, 0, 0);
 	step_session_note(e->s,
 		"thread %u was ended within a row of up to %u instructions, which are not in the trace",
@@ -263,7 +264,7 @@ static void mark_last_call(struct translate_engine *e, struct translated_thread 
 	const struct user_regs_struct *regs)
 {
 	translated_settle(e, d, 0);
-	if (!d->is_marked_in)
+	if (!d->is_in)
 		return;
 	if (d->given.a)
 		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)regs->orig_rax,

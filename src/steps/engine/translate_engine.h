@@ -56,8 +56,9 @@ enum call_state { CALL_NONE, CALL_AGAIN, CALL_OTHERWISE };
 struct translated_thread {
 	struct step_track *track;
 	bool is_wanted;	   /* --threads */
-	bool is_marked_in; /* the trace says that it is traced */
-	bool is_out;	   /* it is not any more: nothing of it is recorded */
+	bool is_in;	   /* its steps and marks are wanted, and come */
+	bool is_marked_in; /* the trace says so; false in code that --user-code does not want */
+	bool is_out;	   /* there are enough (--max): nothing of it is recorded any more */
 	enum call_state call;
 	bool has_stood; /* since then, with its whole process: it has not made the call again */
 	bool skips_call;   /* it was made by the system call whose end comes next */

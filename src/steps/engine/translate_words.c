@@ -39,6 +39,7 @@ static void have_enough(struct translate_engine *e, struct translated_thread *d)
 	e->s->run.is_over = true;
 	d->has_pending = false;
 	translated_mark_out(e, d, STEP_WHY_MAX);
+	d->is_in = false;
 	d->is_out = true;
 }
 
@@ -257,7 +258,7 @@ static void call_again(struct translate_engine *e, struct translated_thread *d)
 
 void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
 {
-	if (!d->is_marked_in || (d->call != CALL_NONE && d->has_stood)) {
+	if (!d->is_in || (d->call != CALL_NONE && d->has_stood)) {
 		d->has_stood = false;
 		return;
 	}
@@ -281,12 +282,12 @@ static void called(struct translate_engine *e, struct translated_thread *d)
 	}
 	if (before != CALL_NONE && (int64_t)result == -EINTR)
 		return; /* it was told when the signal came */
-	if (before != CALL_NONE && d->is_marked_in)
+	if (before != CALL_NONE && d->is_in)
 		call_again(e, d);
 	if (before == CALL_OTHERWISE)
 		number = SYS_restart_syscall;
 	translated_settle(e, d, 0);
-	if (d->is_marked_in)
+	if (d->is_in)
 		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)number,
 			d->words[4] ? 0 : (int64_t)result,
 			d->words[4] && !is_exit(number) ? STEP_CALL_NO_RETURN : 0);
@@ -299,7 +300,7 @@ static void signalled(struct translate_engine *e, struct translated_thread *d)
 
 	translated_settle(e, d, 0);
 	d->given.a = 0;
-	if (d->is_marked_in)
+	if (d->is_in)
 		step_session_mark(e->s, d->track, STEP_MARK_SIGNAL, number, (int32_t)d->words[1],
 			has_address ? (int64_t)number_at(d->words + 2) : 0);
 }
