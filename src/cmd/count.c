@@ -28,9 +28,10 @@
 #define LINKERS_INSTALLED "../libexec/weir"
 
 static const struct option_spec count_options[] = {
-	{'o', "output", OPTION_TEXT, "FILE", "of a program: write the counts there (default trace.weir)",
-		INSERT_OPTION(output)},
-	{'p', "pid", OPTION_TEXT, "PID", "count running processes; a comma list", INSERT_OPTION(pids)},
+	{'o', "output", OPTION_TEXT, "FILE",
+		"of a program: write the counts there (default trace.weir)", INSERT_OPTION(output)},
+	{'p', "pid", OPTION_TEXT, "PID", "count running processes; a comma list",
+		INSERT_OPTION(pids)},
 	{0, "duration", OPTION_SECONDS, "S", "of a program: end the counting after S seconds",
 		INSERT_OPTION(duration_s)},
 	INSERT_OPTION_ROWS,
@@ -288,8 +289,8 @@ static int count_links(const struct command *command, const struct insert_argume
 	int status;
 
 	if (argc < 1)
-		return options_usage_error(
-			command, "nothing to count: give a link command, or -- and a command, or -p PID");
+		return options_usage_error(command,
+			"nothing to count: give a link command, or -- and a command, or -p PID");
 	status = insert_setup_init(&setup, command, a);
 	if (status != STATUS_DONE)
 		return status;
@@ -318,10 +319,12 @@ static int run(const struct command *command, int argc, char **argv)
 		if (options_choose_user(command, given, users[is_program].name, "", users, 2) < 0)
 			status = STATUS_USAGE;
 		else if (is_program && !a.pids && !argc)
-			status = options_usage_error(command, "nothing to count: give a command or -p PID");
+			status = options_usage_error(
+				command, "nothing to count: give a command or -p PID");
 		else
-			status = is_program ? count_program(command, &a, argc, argv)
-					    : count_links(command, &a, argc, words + first, words + 1);
+			status = is_program
+					 ? count_program(command, &a, argc, argv)
+					 : count_links(command, &a, argc, words + first, words + 1);
 	}
 	insert_arguments_release(&a);
 	free(words);

@@ -52,7 +52,8 @@ int count_run(const struct translate_options *options, enum record_talk talk)
 
 	o.translator = translator;
 	if (!translator) {
-		fputs("weir: libweirtranslate.so: is not beside the program (make builds it)\n", stderr);
+		fputs("weir: libweirtranslate.so: is not beside the program (make builds it)\n",
+			stderr);
 	} else if (keeper_run(&k, &r, &status)) {
 		if (r.write_error.code)
 			command_fail(&r.write_error);

@@ -13,10 +13,15 @@
 #include "trace/layout.h"
 
 /* A token is 4 n + code: n right guesses, then this. */
-enum code { CODE_NEWER, CODE_OLDER, CODE_NUMBER /* follows, as a difference to the last block */, CODE_END };
+enum code {
+	CODE_NEWER,
+	CODE_OLDER,
+	CODE_NUMBER /* follows, as a difference to the last block */,
+	CODE_END
+};
 
-#define LENGTH_BITS 15u
-#define LENGTH_STRING 16u
+#define LENGTH_BITS	15u
+#define LENGTH_STRING	16u
 #define BLOCK_BYTES_MIN 3 /* of an entry */
 
 static uint32_t take_u32(struct cursor *c)
@@ -30,7 +35,8 @@ static uint32_t take_u32(struct cursor *c)
 
 /* --- blocks -------------------------------------------------------------------------------- */
 
-void step_blocks_encode(struct buf *to, const struct step_blocks_head *head, const struct step_block *blocks)
+void step_blocks_encode(
+	struct buf *to, const struct step_blocks_head *head, const struct step_block *blocks)
 {
 	uint64_t last_end = 0;
 
@@ -43,7 +49,8 @@ void step_blocks_encode(struct buf *to, const struct step_blocks_head *head, con
 		buf_put_u8(to, b->n);
 		last_end = b->addr;
 		for (uint32_t k = 0; k < b->n; k++) {
-			buf_put_u8(to, (uint8_t)(b->lengths[k] | (b->strings >> k & 1 ? LENGTH_STRING : 0)));
+			buf_put_u8(to, (uint8_t)(b->lengths[k] |
+						 (b->strings >> k & 1 ? LENGTH_STRING : 0)));
 			last_end += b->lengths[k];
 		}
 	}
@@ -76,7 +83,7 @@ int step_blocks_next(struct step_blocks_walk *w, struct step_block *block)
 		uint8_t v = cursor_u8(&w->c);
 
 		b.lengths[i] = v & LENGTH_BITS;
-		b.strings |= (uint64_t)!!(v & LENGTH_STRING) << i;
+		b.strings |= (uint64_t) !!(v & LENGTH_STRING) << i;
 		w->last_end += b.lengths[i];
 		if (!b.lengths[i] || v > (LENGTH_BITS | LENGTH_STRING))
 			w->c.failed = true;
@@ -135,9 +142,11 @@ static void guesses_release(struct step_guesses *g)
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, uint32_t generation, uint32_t block)
+void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, uint32_t generation,
+	uint32_t block)
 {
-	c->head = (struct step_way_head){.first = first, .space = space, .generation = generation, .start = block};
+	c->head = (struct step_way_head){
+		.first = first, .space = space, .generation = generation, .start = block};
 	c->n_right = 0;
 	buf_reset(&c->tokens);
 	buf_reset(&c->rounds);
@@ -148,7 +157,9 @@ void step_way_missed(struct step_way_coder *c, uint32_t *guess, uint32_t block)
 {
 	struct step_guesses *g = &c->guesses;
 	struct step_pair *p = pair_of(g, g->last);
-	enum code code = p->newer == block + 1 ? CODE_NEWER : p->older == block + 1 ? CODE_OLDER : CODE_NUMBER;
+	enum code code = p->newer == block + 1	 ? CODE_NEWER
+			 : p->older == block + 1 ? CODE_OLDER
+						 : CODE_NUMBER;
 
 	buf_put_uleb(&c->tokens, 4 * c->n_right + code);
 	c->n_right = 0;
@@ -193,7 +204,8 @@ static bool take_head(struct cursor *c, struct step_way_head *head, uint64_t *n_
 	h.start = take_u32(c);
 	*n_tokens = cursor_uleb(c);
 	if (c->failed || !h.n || h.n > STEP_WAY_STEPS_MAX || h.first > UINT64_MAX - h.n ||
-		h.cut >= STEP_BLOCK_INSNS_MAX || h.start >= STEP_BLOCKS_MAX || *n_tokens > cursor_left(c))
+		h.cut >= STEP_BLOCK_INSNS_MAX || h.start >= STEP_BLOCKS_MAX ||
+		*n_tokens > cursor_left(c))
 		return false;
 	*head = h;
 	return true;

@@ -29,9 +29,10 @@
 
 struct step_block {
 	uint64_t addr;
-	uint8_t n;				/* instructions, at least 1 */
-	uint8_t lengths[STEP_BLOCK_INSNS_MAX];	/* bytes of each, 1 to 15 */
-	uint64_t strings; /* bit i: instruction i is a repeated string instruction, whose rounds a way tells */
+	uint8_t n;			       /* instructions, at least 1 */
+	uint8_t lengths[STEP_BLOCK_INSNS_MAX]; /* bytes of each, 1 to 15 */
+	uint64_t
+		strings; /* bit i: instruction i is a repeated string instruction, whose rounds a way tells */
 };
 
 struct step_blocks_head {
@@ -40,7 +41,8 @@ struct step_blocks_head {
 	uint32_t n;
 };
 
-void step_blocks_encode(struct buf *to, const struct step_blocks_head *head, const struct step_block *blocks);
+void step_blocks_encode(
+	struct buf *to, const struct step_blocks_head *head, const struct step_block *blocks);
 struct step_blocks_walk {
 	struct step_blocks_head head;
 	struct cursor c;
@@ -62,9 +64,10 @@ struct step_pair {
 
 /* What the guesses are made from; both sides have the same at each block. */
 struct step_guesses {
-	uint32_t history;		   /* of the blocks before */
-	uint32_t last;			   /* block */
-	uint32_t by_history[STEP_WAY_CONTEXTS]; /* number + 1 of what came last behind this history; 0: nothing did */
+	uint32_t history; /* of the blocks before */
+	uint32_t last;	  /* block */
+	uint32_t by_history
+		[STEP_WAY_CONTEXTS]; /* number + 1 of what came last behind this history; 0: nothing did */
 	/* What came behind a block when it was guessed wrongly: the last one, and another one. */
 	VEC(struct step_pair) by_block;
 	VEC(uint32_t) touched; /* rows of by_block that are not 0 */
@@ -86,8 +89,8 @@ static inline void step_guess_went(struct step_guesses *g, uint32_t block)
 struct step_way_head {
 	uint64_t first; /* number of its first step in the thread */
 	uint32_t space, generation;
-	uint32_t n;   /* steps, at least 1 */
-	uint32_t cut; /* instructions of the last block that were not executed */
+	uint32_t n;	/* steps, at least 1 */
+	uint32_t cut;	/* instructions of the last block that were not executed */
 	uint32_t start; /* the first block */
 };
 
@@ -99,7 +102,8 @@ struct step_way_coder {
 	struct buf tokens, rounds;
 };
 /* Empty, ready for its first block, which is no guess; keeps the memory. */
-void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, uint32_t generation, uint32_t block);
+void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, uint32_t generation,
+	uint32_t block);
 /* It went to this block, and not to the one that was guessed. */
 void step_way_missed(struct step_way_coder *c, uint32_t *guess, uint32_t block);
 static inline void step_way_add(struct step_way_coder *c, uint32_t block)

@@ -39,7 +39,8 @@ static void note(void *ctx, const char *sentence)
 		s->options->note(s->options->ctx, sentence);
 }
 
-static void tell(void *ctx, struct traced_program *p, bool is_loss, uint64_t n, const char *sentence)
+static void tell(
+	void *ctx, struct traced_program *p, bool is_loss, uint64_t n, const char *sentence)
 {
 	(void)ctx;
 	counts_tell(data_of(p)->counts, is_loss, n, sentence);
@@ -150,8 +151,7 @@ static void forked(void *ctx, struct traced_thread *by, struct traced_thread *t)
 	processes_fork(s->processes, &(struct thread_id){(uint32_t)p->pid, (uint32_t)t->tid},
 		&(struct thread_id){(uint32_t)parent->pid, (uint32_t)by->tid}, clock_mono_ns());
 	if (p != parent) {
-		begin_program(
-			p, processes_get(s->processes, (uint32_t)p->pid, clock_mono_ns()));
+		begin_program(p, processes_get(s->processes, (uint32_t)p->pid, clock_mono_ns()));
 		s->result->n_processes++;
 		for (size_t i = 0; by->is_translated && i < from->files.n; i++)
 			vec_push(&data_of(p)->files, from->files.v[i]);
@@ -173,16 +173,14 @@ static void thread_gone(void *ctx, struct traced_thread *t, bool has_ended, int 
 		return;
 	if (process->n_live == 1)
 		module_history_end(s->modules, process, clock_mono_ns(), MODULE_END_EXIT);
-	processes_exit(
-		s->processes, (uint32_t)t->program->pid, (uint32_t)t->tid, clock_mono_ns());
+	processes_exit(s->processes, (uint32_t)t->program->pid, (uint32_t)t->tid, clock_mono_ns());
 }
 
 static void thread_replaced(void *ctx, struct traced_thread *t)
 {
 	struct count_session *s = ctx;
 
-	processes_exit(
-		s->processes, (uint32_t)t->program->pid, (uint32_t)t->tid, clock_mono_ns());
+	processes_exit(s->processes, (uint32_t)t->program->pid, (uint32_t)t->tid, clock_mono_ns());
 }
 
 static void exec(void *ctx, struct traced_thread *t, struct traced_program *old)

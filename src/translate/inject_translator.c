@@ -26,7 +26,7 @@
 #define SLOT_BYTES  (STACK_BYTES + PAGE)
 #define REG_NONE    (-1)
 /* Where no program has anything, so that what it maps itself is where it would be without us. */
-#define IMAGE_HINT  0x1fff00000000u
+#define IMAGE_HINT 0x1fff00000000u
 
 /* What the kernel has in rax of a call that goes on by another one. */
 #define RESTART_OTHERWISE (-516)

@@ -27,7 +27,7 @@
 /* One program in one process: from its exec, or a fork, to its exec or end. */
 struct traced_program {
 	pid_t pid;
-	int memory_fd; /* /proc/PID/mem; -1: it cannot be read */
+	int memory_fd;		       /* /proc/PID/mem; -1: it cannot be read */
 	struct translator_place place; /* base 0: it runs natively */
 	bool shares_memory;	       /* with the process that has made it */
 	bool is_inherited; /* it is a copy of its parent that does not know yet that it is one */
@@ -46,7 +46,7 @@ struct traced_thread {
 	uint64_t number;	 /* never used again */
 	uint64_t area;		 /* address of its struct translate_thread; 0: not known */
 	uint64_t n_lost_buffers; /* that were told */
-	uint64_t n_taken;	 /* bytes in its buffer that were handed over while it was running */
+	uint64_t n_taken; /* bytes in its buffer that were handed over while it was running */
 	bool is_translated;
 	bool is_ending; /* all that there is to know of it is known */
 	enum leave_state leaves;
@@ -101,11 +101,13 @@ struct translate_work {
 	/* Behind the last of that, or now and then: what its area says. */
 	void (*look)(void *ctx, struct traced_thread *t, const struct translate_thread *area);
 	/* Something that makes the result incomplete (is_loss), or nearly did. */
-	void (*tell)(void *ctx, struct traced_program *p, bool is_loss, uint64_t n, const char *sentence);
+	void (*tell)(void *ctx, struct traced_program *p, bool is_loss, uint64_t n,
+		const char *sentence);
 
 	/* Optional. */
 	void (*maps)(void *ctx, struct traced_thread *t);
-	void (*before_exec)(void *ctx, struct traced_thread *t, const struct translate_thread *area);
+	void (*before_exec)(
+		void *ctx, struct traced_thread *t, const struct translate_thread *area);
 	/* It is about to get a signal that is not the translator's. `is_native`: it stands in its own code. */
 	void (*signal)(void *ctx, struct traced_thread *t, const siginfo_t *info);
 	/* It stands with its whole process, by the signal that came last. */

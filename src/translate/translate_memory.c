@@ -140,7 +140,8 @@ size_t thread_copy_events(struct translate_tracer *s, const struct traced_thread
 		bytes > EVENTS_BYTES_MAX || bytes % s->work->unit || bytes <= t->n_taken)
 		return 0;
 	bytes -= t->n_taken;
-	if (!program_read(t->program, area->events + t->n_taken, buf_put_zeros(&s->events, bytes), bytes))
+	if (!program_read(
+		    t->program, area->events + t->n_taken, buf_put_zeros(&s->events, bytes), bytes))
 		return 0;
 	return bytes;
 }
@@ -151,13 +152,15 @@ void thread_take_events(struct translate_tracer *s, struct traced_thread *t, siz
 		s->work->take(s->ctx, t, s->events.p, n);
 }
 
-static void tell_lost_buffers(struct translate_tracer *s, struct traced_thread *t, const struct translate_thread *area)
+static void tell_lost_buffers(
+	struct translate_tracer *s, struct traced_thread *t, const struct translate_thread *area)
 {
 	char text[128];
 
 	snprintf(text, sizeof(text), "buffers of %s that nobody has read", s->work->unread);
 	if (area->n_lost_buffers > t->n_lost_buffers)
-		s->work->tell(s->ctx, t->program, true, area->n_lost_buffers - t->n_lost_buffers, text);
+		s->work->tell(
+			s->ctx, t->program, true, area->n_lost_buffers - t->n_lost_buffers, text);
 	t->n_lost_buffers = area->n_lost_buffers;
 }
 

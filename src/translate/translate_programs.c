@@ -15,8 +15,8 @@
 #include "process/ptrace/inject_internal.h"
 #include "translate/tracer.h"
 
-#define CS_32		0x23u
-#define STOP_NS		2000000000u
+#define CS_32	0x23u
+#define STOP_NS 2000000000u
 
 /* --- programs ---------------------------------------------------------------------------------- */
 

@@ -84,7 +84,8 @@ static int64_t serve_file_code(const struct traced_program *p, uint64_t at)
 		return -1;
 	search.addr = code.address;
 	proc_each_mapping(p->pid, look_for_mapping, &search, NULL);
-	if (search.path && mapped_file_open(&f, p->pid, &search.found, (struct span){0}, NULL) == 0) {
+	if (search.path &&
+		mapped_file_open(&f, p->pid, &search.found, (struct span){0}, NULL) == 0) {
 		got = pread(f.fd, code.bytes, sizeof(code.bytes),
 			(off_t)(code.address - search.found.start + search.found.offset));
 		mapped_file_close(&f);
@@ -150,9 +151,8 @@ static bool serve_leave(
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {
 		char text[256];
 
-		snprintf(text, sizeof(text),
-			"process %d is not %s from here on: %s", t->program->pid, s->work->done,
-			whys[why]);
+		snprintf(text, sizeof(text), "process %d is not %s from here on: %s",
+			t->program->pid, s->work->done, whys[why]);
 		if (why == TRANSLATE_WHY_INSTRUCTION)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
 				area.pc);

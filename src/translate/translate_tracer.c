@@ -204,8 +204,8 @@ static bool is_full(struct traced_thread *t, const siginfo_t *info,
 }
 
 /* Reads the buffer, lets the thread go on and looks at what it has read meanwhile. */
-static int drain(struct translate_tracer *s, struct traced_thread *t,
-	struct user_regs_struct *regs, struct translate_thread *area)
+static int drain(struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs,
+	struct translate_thread *area)
 {
 	size_t n;
 
@@ -223,8 +223,7 @@ static int drain(struct translate_tracer *s, struct traced_thread *t,
 	return s->is_over ? 0 : STOP_IS_OVER;
 }
 
-static void tell_signal(
-	struct translate_tracer *s, struct traced_thread *t, const siginfo_t *info)
+static void tell_signal(struct translate_tracer *s, struct traced_thread *t, const siginfo_t *info)
 {
 	if (s->work->signal)
 		s->work->signal(s->ctx, t, info);
@@ -402,8 +401,8 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 	if (rc == 0 && !first)
 		return err_set(err, ERR_NOT_FOUND, "it has just ended");
 	if (rc == 0)
-		rc = translator_inject(&s->image, first, all->all.n,
-			s->work->options, &p->place, err);
+		rc = translator_inject(
+			&s->image, first, all->all.n, s->work->options, &p->place, err);
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++) {
 		struct remote_thread *t = &all->all.v[i];
 		struct traced_thread *traced;

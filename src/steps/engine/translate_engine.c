@@ -20,7 +20,7 @@
 /* What the kernel has in the result register of a call that it is about to make again. */
 #define RESTART_FIRST (-516)
 #define RESTART_LAST  (-512)
-#define TAKE_NS 500000000u /* so old what threads have written may become before it is recorded */
+#define TAKE_NS	      500000000u /* so old what threads have written may become before it is recorded */
 
 /* --- marks ------------------------------------------------------------------------------------- */
 
@@ -51,15 +51,15 @@ static void begin(struct translate_engine *e, struct translated_thread *d)
 static void mark_exec_call(struct translate_engine *e, struct translated_thread *d)
 {
 	if (d->exec_call && d->is_in)
-		step_session_mark(
-			e->s, d->track, STEP_MARK_SYSCALL, (int64_t)d->exec_call, 0, 0);
+		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)d->exec_call, 0, 0);
 	d->exec_call = 0;
 }
 
 static void signal_acts(struct translate_engine *e, struct translated_thread *d)
 {
 	if (d->given.a && d->is_in)
-		step_session_mark(e->s, d->track, STEP_MARK_SIGNAL, d->given.a, d->given.b, d->given.c);
+		step_session_mark(
+			e->s, d->track, STEP_MARK_SIGNAL, d->given.a, d->given.b, d->given.c);
 	d->given.a = 0;
 }
 
@@ -73,7 +73,8 @@ static void note(void *ctx, const char *sentence)
 		o->note(o->ctx, sentence);
 }
 
-static void tell(void *ctx, struct traced_program *p, bool is_loss, uint64_t n, const char *sentence)
+static void tell(
+	void *ctx, struct traced_program *p, bool is_loss, uint64_t n, const char *sentence)
 {
 	struct step_session *s = ((struct translate_engine *)ctx)->s;
 
@@ -90,7 +91,8 @@ static void new_program(struct traced_program *p, struct translated_rows *parent
 	p->data = d;
 	d->rows = translated_rows_new(parent, parent ? p->n_rows : 0);
 	if (parent)
-		mem_grow_zero((void **)&d->fast.v, &d->fast.n, &d->fast.cap, p->n_rows, sizeof(*d->fast.v));
+		mem_grow_zero((void **)&d->fast.v, &d->fast.n, &d->fast.cap, p->n_rows,
+			sizeof(*d->fast.v));
 }
 
 static void program_gone(void *ctx, struct traced_program *p)
@@ -146,7 +148,8 @@ static void forked(void *ctx, struct traced_thread *by, struct traced_thread *t)
 	}
 	new_thread(t, step_session_forked(e->s, d->track, p->pid, t->tid));
 	if (p != by->program) {
-		bool is_copy = by->is_translated && program_share_blocks(&e->tracer, by->program, p);
+		bool is_copy =
+			by->is_translated && program_share_blocks(&e->tracer, by->program, p);
 
 		new_program(p, is_copy ? from->rows : NULL);
 	}
@@ -203,8 +206,9 @@ static void not_translated(void *ctx, struct traced_thread *t, const char *why)
 	char exe[4096], text[512];
 
 	proc_exe(p->pid, exe, sizeof(exe));
-	snprintf(text, sizeof(text), "'%s' (process %d) is not traced: %s (--engine ptrace traces it)", exe,
-		p->pid, why);
+	snprintf(text, sizeof(text),
+		"'%s' (process %d) is not traced: %s (--engine ptrace traces it)", exe, p->pid,
+		why);
 	((struct translated_thread *)t->data)->is_marked_in = true;
 	pause_thread(e, t->data, why);
 	tell(e, p, true, 1, text);
@@ -276,8 +280,8 @@ static void mark_last_call(struct translate_engine *e, struct translated_thread 
 
 static bool ends_in_call(const struct traced_program *p, const struct translated_thread *d)
 {
-	const struct translated_row *r = translated_rows_get(
-		((struct translated_program *)p->data)->rows, d->pending_row);
+	const struct translated_row *r =
+		translated_rows_get(((struct translated_program *)p->data)->rows, d->pending_row);
 
 	return d->has_pending && r && r->ends_in_call;
 }
@@ -307,7 +311,8 @@ static void take_signal(void *ctx, struct traced_thread *t, const siginfo_t *inf
 	struct user_regs_struct regs;
 	struct translated_thread *d = t->data;
 	int number = info->si_signo;
-	bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
+	bool has_address =
+		number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
 
 	if (t->is_translated && !t->is_ending && ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) == 0 &&
 		regs.rip == t->program->place.waits && (int64_t)regs.orig_rax >= 0 &&
@@ -468,13 +473,13 @@ static bool is_32bit(const char *path)
 int translate_engine_accepts(const struct step_session *s, struct err *err)
 {
 	const struct step_options *o = s->options;
-	const char *what = o->data	? "--data"
-			   : o->around	? "--around"
-			   : o->from	? "--from"
-			   : o->to	? "--to"
-			   : o->burst	? "--every"
+	const char *what = o->data	  ? "--data"
+			   : o->around	  ? "--around"
+			   : o->from	  ? "--from"
+			   : o->to	  ? "--to"
+			   : o->burst	  ? "--every"
 			   : o->no_follow ? "--no-follow"
-					: NULL;
+					  : NULL;
 	char *path = NULL;
 	int rc = 0;
 

@@ -60,8 +60,8 @@ struct translated_thread {
 	bool is_marked_in; /* the trace says so; false in code that --user-code does not want */
 	bool is_out;	   /* there are enough (--max): nothing of it is recorded any more */
 	enum call_state call;
-	bool has_stood; /* since then, with its whole process: it has not made the call again */
-	bool skips_call;   /* it was made by the system call whose end comes next */
+	bool has_stood;	 /* since then, with its whole process: it has not made the call again */
+	bool skips_call; /* it was made by the system call whose end comes next */
 	/* The block that was begun last, until it is known how far it was executed. */
 	bool has_pending;
 	struct translated_fast pending;
@@ -96,17 +96,20 @@ void translated_rows_add(struct translate_engine *e, struct traced_program *p, u
 /* NULL: there is none of this number. */
 const struct translated_row *translated_rows_get(const struct translated_rows *r, uint32_t number);
 /* What stands for the row now: its code is what is executed, and the trace will have it. NULL: that is not known. */
-const struct translated_fast *translated_look(
-	struct translate_engine *e, struct traced_program *p, struct translated_thread *d, uint32_t row);
+const struct translated_fast *translated_look(struct translate_engine *e, struct traced_program *p,
+	struct translated_thread *d, uint32_t row);
 
 /* --- translate_words.c ------------------------------------------------------------------------ */
 
-void translated_take(struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n);
+void translated_take(
+	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n);
 /* The block that was begun last was executed, but for so many instructions. */
 void translated_settle(struct translate_engine *e, struct translated_thread *d, uint32_t rest);
 /* It stands behind a system call that is to be made again; what it wrote before was taken. */
-void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result);
+void translated_interrupted(
+	struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result);
 /* The recording of the thread ends here. */
-void translated_mark_out(struct translate_engine *e, struct translated_thread *d, enum step_why why);
+void translated_mark_out(
+	struct translate_engine *e, struct translated_thread *d, enum step_why why);
 
 #endif

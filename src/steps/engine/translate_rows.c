@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "steps/engine/translate_engine.h"
 
-#define CODE_AT_ONCE (4u << 20)
+#define CODE_AT_ONCE  (4u << 20)
 #define ROW_BYTES_MAX (STEP_BLOCK_INSNS_MAX * STEP_CODE_BYTES_MAX)
 
 struct translated_rows *translated_rows_new(struct translated_rows *parent, uint32_t n_of_parent)
@@ -37,7 +37,8 @@ const struct translated_row *translated_rows_get(const struct translated_rows *r
 {
 	while (r && number < r->n_of_parent)
 		r = r->parent;
-	return r && number - r->n_of_parent < r->rows.n ? &r->rows.v[number - r->n_of_parent] : NULL;
+	return r && number - r->n_of_parent < r->rows.n ? &r->rows.v[number - r->n_of_parent]
+							: NULL;
 }
 
 /* The translator keeps code where it grows: that of many rows is read at once. */
@@ -86,8 +87,9 @@ void translated_rows_add(struct translate_engine *e, struct traced_program *p, u
 	}
 	at = r->rows.n;
 	for (size_t i = 0; i < n; i++)
-		vec_push(&r->rows, ((struct translated_row){rows[i].pc, NULL, rows[i].bytes, rows[i].n_insns,
-					   rows[i].flags & TRANSLATE_BLOCK_SYSCALL}));
+		vec_push(&r->rows,
+			((struct translated_row){rows[i].pc, NULL, rows[i].bytes, rows[i].n_insns,
+				rows[i].flags & TRANSLATE_BLOCK_SYSCALL}));
 	for (size_t i = 0; i < n;) {
 		size_t some = read_code(p, r, rows + i, n - i, r->rows.v + at + i);
 
@@ -123,8 +125,8 @@ static bool decode(struct step_block *b, const struct translated_row *row)
 }
 
 /* Its instructions are what is in memory, which another block may have been since. */
-static void execute(struct translate_engine *e, struct step_space *space, const struct step_block *b,
-	const struct translated_row *row)
+static void execute(struct translate_engine *e, struct step_space *space,
+	const struct step_block *b, const struct translated_row *row)
 {
 	uint64_t now = clock_mono_ns();
 	uint32_t before, at;
@@ -141,8 +143,8 @@ static void execute(struct translate_engine *e, struct step_space *space, const 
 	} while (space->generation != before);
 }
 
-const struct translated_fast *translated_look(
-	struct translate_engine *e, struct traced_program *p, struct translated_thread *d, uint32_t row)
+const struct translated_fast *translated_look(struct translate_engine *e, struct traced_program *p,
+	struct translated_thread *d, uint32_t row)
 {
 	struct translated_program *program = p->data;
 	struct step_space *space = d->track->space;
@@ -153,7 +155,8 @@ const struct translated_fast *translated_look(
 	if (!r || row >= program->fast.n || !decode(&block, r))
 		return NULL;
 	execute(e, space, &block, r);
-	if (program->generation != space->generation || program->n_forgotten != space->n_forgotten) {
+	if (program->generation != space->generation ||
+		program->n_forgotten != space->n_forgotten) {
 		memset(program->fast.v, 0, program->fast.n * sizeof(*program->fast.v));
 		program->generation = space->generation;
 		program->n_forgotten = space->n_forgotten;

@@ -126,8 +126,8 @@ static void lost(struct translate_engine *e, struct translated_thread *d)
 static void begin_block(struct translate_engine *e, struct traced_thread *t, uint32_t row)
 {
 	struct translated_thread *d = t->data;
-	const struct translated_row *r = translated_rows_get(
-		((struct translated_program *)t->program->data)->rows, row);
+	const struct translated_row *r =
+		translated_rows_get(((struct translated_program *)t->program->data)->rows, row);
 	const struct translated_fast *fast;
 
 	translated_settle(e, d, 0);
@@ -154,7 +154,8 @@ static size_t take_known(
 	size_t n_fast = p->fast.n, i = 0;
 
 	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->pending.flags ||
-		p->generation != d->track->space->generation || p->n_forgotten != d->track->space->n_forgotten)
+		p->generation != d->track->space->generation ||
+		p->n_forgotten != d->track->space->n_forgotten)
 		return 0;
 	for (; i < n; i++) {
 		uint32_t row = words[i];
@@ -256,7 +257,8 @@ static void call_again(struct translate_engine *e, struct translated_thread *d)
 	translated_settle(e, d, 0);
 }
 
-void translated_interrupted(struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
+void translated_interrupted(
+	struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
 {
 	if (!d->is_in || (d->call != CALL_NONE && d->has_stood)) {
 		d->has_stood = false;
@@ -296,7 +298,8 @@ static void called(struct translate_engine *e, struct translated_thread *d)
 static void signalled(struct translate_engine *e, struct translated_thread *d)
 {
 	uint32_t number = d->words[0];
-	bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
+	bool has_address =
+		number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
 
 	translated_settle(e, d, 0);
 	d->given.a = 0;
@@ -348,7 +351,8 @@ static void take_word(struct translate_engine *e, struct traced_thread *t, uint3
 		finish_word(e, t);
 }
 
-void translated_take(struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
+void translated_take(
+	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
 {
 	struct translated_thread *d = t->data;
 

@@ -132,7 +132,8 @@ static uint32_t fill(struct step_cursor *c, uint32_t max)
 			break;
 		for (int i = 0; i < got; i++)
 			c->steps[n++] = (struct step){.addr = block[i].addr,
-				.insn = step_insns_find(insns, c->space, block[i].addr, c->generation),
+				.insn = step_insns_find(
+					insns, c->space, block[i].addr, c->generation),
 				.times = block[i].times > UINT32_MAX ? UINT32_MAX
 								     : (uint32_t)block[i].times};
 	}
@@ -147,9 +148,8 @@ static int take_steps(struct step_cursor *c, struct step_item *item)
 
 	if (!n) {
 		c->is_in_run = false;
-		return take_some(c, &nothing, 1) < 0
-			       ? damaged_record(c, item, "a run of steps")
-			       : 0;
+		return take_some(c, &nothing, 1) < 0 ? damaged_record(c, item, "a run of steps")
+						     : 0;
 	}
 	*item = item_of(c, STEP_ITEM_STEPS);
 	item->space = c->space;

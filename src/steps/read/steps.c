@@ -130,7 +130,8 @@ static void take_code(struct steps *s, void *ctx, const struct trace_run_record 
 	(void)ctx;
 	if (s->minors[record->kind] == RECORD_STEP_PLACE)
 		take_place(s, record);
-	if (s->minors[record->kind] == RECORD_STEP_BLOCKS && !way_blocks_add(&s->blocks, record->payload)) {
+	if (s->minors[record->kind] == RECORD_STEP_BLOCKS &&
+		!way_blocks_add(&s->blocks, record->payload)) {
 		err_set(&err, ERR_FORMAT, "'%s': a record of blocks of code is damaged",
 			trace_reader_name(s->r));
 		note_damage(s, err.text);

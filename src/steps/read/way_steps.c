@@ -11,12 +11,14 @@ bool way_blocks_add(struct way_blocks *b, struct span payload)
 
 	for (uint32_t i = 0; rc > 0 && (rc = step_blocks_next(&w, &block)) > 0; i++) {
 		bool is_new;
-		uint64_t *index = map_ensure(&b->by_number, way_block_key(w.head.space, w.head.first + i), &is_new);
+		uint64_t *index = map_ensure(
+			&b->by_number, way_block_key(w.head.space, w.head.first + i), &is_new);
 
 		if (!is_new)
 			continue;
 		*index = b->all.n;
-		vec_push(&b->all, ((struct way_block){block.addr, block.strings, (uint32_t)b->lengths.n, block.n}));
+		vec_push(&b->all, ((struct way_block){block.addr, block.strings,
+					  (uint32_t)b->lengths.n, block.n}));
 		buf_put(&b->lengths, block.lengths, block.n);
 		if (b->all.n >= BLOCKS_MAX)
 			return false;
@@ -94,7 +96,8 @@ int way_steps_take(struct way_steps *w, struct step_at *to, uint32_t max)
 	int got;
 
 	while (n < max && w->n_left) {
-		if (w->at == w->block.n && (step_way_next(&w->walk, &block) <= 0 || !find_block(w, block)))
+		if (w->at == w->block.n &&
+			(step_way_next(&w->walk, &block) <= 0 || !find_block(w, block)))
 			return n ? (int)n : -1;
 		got = take_of_block(w, to + n, max - n);
 		if (got < 0)

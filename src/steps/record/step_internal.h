@@ -16,9 +16,9 @@ struct step_track {
 	struct step_space *space;
 	uint32_t trace_thread, stream;
 	struct step_run_coder run;
-	bool is_open;	   /* `run` has steps */
+	bool is_open; /* `run` has steps */
 	struct step_way_coder way;
-	bool is_in_way; /* and that has, in place of `run` */
+	bool is_in_way;	   /* and that has, in place of `run` */
 	bool is_in_string; /* the last step is a repeated string instruction */
 	bool has_ended;
 	uint64_t run_began; /* time */

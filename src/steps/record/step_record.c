@@ -168,8 +168,8 @@ static void goes_on(void *ctx)
 
 	if (!o->note)
 		return;
-	snprintf(text, sizeof(text), "'%s': the recording is complete; '%s' goes on running", o->output,
-		o->command[0]);
+	snprintf(text, sizeof(text), "'%s': the recording is complete; '%s' goes on running",
+		o->output, o->command[0]);
 	o->note(o->ctx, text);
 }
 

@@ -39,19 +39,19 @@ struct step_options {
 	const pid_t *pids;
 	size_t n_pids;
 	const struct step_function *from, *to, *around; /* NULL = not given */
-	const char *user_code; /* glob of image paths; NULL = all */
-	const char *threads;   /* only threads of this name (glob) or tid; NULL = all */
-	uint64_t max;	       /* steps in all; 0 = no limit */
-	double every_ms;       /* bursts: one begins every so often ... */
-	uint64_t burst;	       /* ... and is so many steps of each thread long; 0 = no bursts */
+	const char *user_code;				/* glob of image paths; NULL = all */
+	const char *threads; /* only threads of this name (glob) or tid; NULL = all */
+	uint64_t max;	     /* steps in all; 0 = no limit */
+	double every_ms;     /* bursts: one begins every so often ... */
+	uint64_t burst;	     /* ... and is so many steps of each thread long; 0 = no bursts */
 	bool data;
-	bool no_follow;	     /* children that are forked run untraced */
-	double duration_s;   /* 0 = until the end */
-	int parent_fd;	     /* readable when nobody waits for the recording any more; -1 = none */
+	bool no_follow;	   /* children that are forked run untraced */
+	double duration_s; /* 0 = until the end */
+	int parent_fd;	   /* readable when nobody waits for the recording any more; -1 = none */
 
 	void (*progress)(void *ctx, uint64_t steps, double seconds); /* may be NULL */
 	void (*note)(void *ctx, const char *sentence);		     /* may be NULL */
-	void (*complain)(void *ctx, const char *sentence);	     /* of what is not there; may be NULL */
+	void (*complain)(void *ctx, const char *sentence); /* of what is not there; may be NULL */
 	void *ctx;
 };
 

@@ -63,9 +63,9 @@ struct step_space {
 	struct map block_at;		   /* address -> number of the block that was there last */
 	uint32_t n_written;		   /* of the blocks */
 	VEC(struct step_range) engine_own; /* memory that is none of the program's */
-	VEC(struct step_range) kernels; /* pages that the kernel has put there for uprobes */
-	uint64_t unknown_page;		/* where they were looked for last; by number */
-	struct step_memory *memory;	/* steps/record/step_memory.h; NULL: nobody asks; owned */
+	VEC(struct step_range) kernels;	   /* pages that the kernel has put there for uprobes */
+	uint64_t unknown_page;		   /* where they were looked for last; by number */
+	struct step_memory *memory; /* steps/record/step_memory.h; NULL: nobody asks; owned */
 };
 
 /* What spaces write to. */

@@ -73,7 +73,8 @@ static void any_way_comes_back(void)
 		uint32_t period = 1 + (uint32_t)(random_u64() % 50);
 
 		for (size_t i = 0; i < n; i++)
-			blocks[i] = random_u64() % 100 ? (uint32_t)(i % period) * 3 : (uint32_t)(random_u64() % 100000);
+			blocks[i] = random_u64() % 100 ? (uint32_t)(i % period) * 3
+						       : (uint32_t)(random_u64() % 100000);
 		buf_reset(&b);
 		make_way(&b, blocks, n);
 		CHECK(says(buf_span(&b), blocks, n));
@@ -109,11 +110,21 @@ static void cut_and_changed_ways_are_damage(void)
 	CHECK(!says(buf_span(&b), blocks, 11));
 	buf_release(&b);
 	/* A right guess of nothing; a block behind 2^24; no steps; too many. */
-	CHECK(!says((struct span){(const uint8_t *)"\x00\x01\x00\x02\x00\x04\x02\x04\x03", 9}, blocks, 1));
-	CHECK(!says((struct span){(const uint8_t *)"\x00\x01\x00\x02\x00\x04\x06\x02\x80\x80\x80\x10\x03", 13}, blocks, 1));
-	CHECK(!says((struct span){(const uint8_t *)"\x00\x01\x00\x00\x00\x04\x01\x03", 8}, blocks, 1));
-	CHECK(!says((struct span){(const uint8_t *)"\x00\x01\x00\x81\x80\x80\x02\x00\x04\x01\x03", 11}, blocks, 1));
-	CHECK(says((struct span){(const uint8_t *)"\x00\x01\x00\x80\x80\x80\x02\x00\x04\x01\x03", 11}, blocks, 1));
+	CHECK(!says((struct span){(const uint8_t *)"\x00\x01\x00\x02\x00\x04\x02\x04\x03", 9},
+		blocks, 1));
+	CHECK(!says(
+		(struct span){
+			(const uint8_t *)"\x00\x01\x00\x02\x00\x04\x06\x02\x80\x80\x80\x10\x03",
+			13},
+		blocks, 1));
+	CHECK(!says(
+		(struct span){(const uint8_t *)"\x00\x01\x00\x00\x00\x04\x01\x03", 8}, blocks, 1));
+	CHECK(!says(
+		(struct span){(const uint8_t *)"\x00\x01\x00\x81\x80\x80\x02\x00\x04\x01\x03", 11},
+		blocks, 1));
+	CHECK(says(
+		(struct span){(const uint8_t *)"\x00\x01\x00\x80\x80\x80\x02\x00\x04\x01\x03", 11},
+		blocks, 1));
 }
 
 static void blocks_come_back(void)
