@@ -73,9 +73,14 @@ struct step_guesses {
 	VEC(uint32_t) touched; /* rows of by_block that are not 0 */
 };
 
+static inline uint32_t step_guess_place(uint32_t history)
+{
+	return history * 0x9e3779b1u >> 20;
+}
+
 static inline uint32_t *step_guess(struct step_guesses *g)
 {
-	return &g->by_history[g->history * 0x9e3779b1u >> 20];
+	return &g->by_history[step_guess_place(g->history)];
 }
 
 static inline void step_guess_went(struct step_guesses *g, uint32_t block)

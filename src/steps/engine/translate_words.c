@@ -144,28 +144,75 @@ static void begin_block(struct translate_engine *e, struct traced_thread *t, uin
 	d->pending_generation = d->track->space->generation;
 }
 
+/* Blocks behind the one that is pending, which are known, while the way has room: the same as go() for each, by registers.
+ * Returns how many words; the last one is pending then. */
+static size_t go_far(struct step_session *s, struct translated_thread *d,
+	const struct translated_fast *fast, size_t n_fast, const uint32_t *words, size_t n)
+{
+	struct step_way_coder *c = &d->track->way;
+	uint32_t history = c->guesses.history, last = c->guesses.last;
+	struct translated_fast pending = d->pending;
+	uint32_t *by_history = c->guesses.by_history;
+	uint64_t n_right = c->n_right;
+	uint32_t n_steps = c->head.n, before = n_steps;
+	size_t i = 0;
+
+	for (; i < n && n_steps < STEP_WAY_STEPS_MAX - STEP_BLOCK_INSNS_MAX; i++) {
+		uint32_t row = words[i], block = pending.number - 1;
+		uint32_t *guess = &by_history[step_guess_place(history)];
+		struct translated_fast next;
+
+		if (row >= n_fast)
+			break;
+		next = fast[row];
+		if (!next.number || next.flags)
+			break;
+		if (__builtin_expect(*guess == block + 1, 1)) {
+			n_right++;
+		} else {
+			c->n_right = n_right;
+			c->guesses.last = last;
+			step_way_missed(c, guess, block);
+			n_right = 0;
+			if (step_way_is_full(c))
+				n = i + 1;
+		}
+		history = (history << 8) + block;
+		last = block;
+		n_steps += pending.n;
+		pending = next;
+	}
+	c->guesses.history = history;
+	c->guesses.last = last;
+	c->n_right = n_right;
+	c->head.n = n_steps;
+	d->track->n_steps += n_steps - before;
+	s->n_steps += n_steps - before;
+	d->pending = pending;
+	return i;
+}
+
 /* Blocks that need no look: all of it wanted, code that is known. Returns how many words. */
 static size_t take_known(
 	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
 {
 	struct translated_program *p = t->program->data;
 	struct translated_thread *d = t->data;
-	const struct translated_fast *fast = p->fast.v;
-	size_t n_fast = p->fast.n, i = 0;
+	struct step_track *track = d->track;
+	size_t i = 0;
 
 	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->pending.flags ||
-		p->generation != d->track->space->generation ||
-		p->n_forgotten != d->track->space->n_forgotten)
+		p->generation != track->space->generation ||
+		p->n_forgotten != track->space->n_forgotten)
 		return 0;
-	for (; i < n; i++) {
-		uint32_t row = words[i];
-
-		if (row >= n_fast || !fast[row].number || fast[row].flags)
-			break;
-		go(e->s, d);
-		d->pending = fast[row];
-		d->pending_row = row;
+	if (n && words[0] < p->fast.n && p->fast.v[words[0]].number && !p->fast.v[words[0]].flags) {
+		go(e->s, d); /* in a way of this generation, with room */
+		d->pending = p->fast.v[words[0]];
 		d->pending_generation = p->generation;
+		i = 1;
+		if (track->way.head.generation == p->generation)
+			i += go_far(e->s, d, p->fast.v, p->fast.n, words + 1, n - 1);
+		d->pending_row = words[i - 1];
 	}
 	return i;
 }
