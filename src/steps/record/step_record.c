@@ -155,6 +155,7 @@ static int open_trace_file(struct step_session *s, struct err *err)
 	s->life_stream = trace_writer_stream(s->env.w, STREAM_KIND_LIFE, 0);
 	s->env.code_stream =
 		trace_writer_stream(s->env.w, STREAM_KIND_LIFE, RECORD_STEP_CODE_STREAM);
+	trace_writer_lead(s->env.w, s->env.code_stream);
 	s->processes = processes_new(s->env.w, s->life_stream);
 	s->env.modules = module_history_new(s->env.w, s->life_stream, s->env.images, &modules);
 	write_facts(s);
