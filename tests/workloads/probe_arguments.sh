@@ -43,6 +43,28 @@ else
 	skip "arguments of Rust programs: rustc is not here"
 fi
 
+# --- a structure of which the function uses a part: callers in the same file need not give the rest -------
+cat >partly.c <<'C'
+#include <stdio.h>
+struct pair { int a; long long b; };
+__attribute__((noinline)) int partly(char c, double k, struct pair h)
+{
+	__asm__ volatile("");
+	return h.a + c + (int)k;
+}
+int main(int argc, char **argv)
+{
+	struct pair p = {argc, 1234567890123};
+	(void)argv;
+	return partly(1, argc, p) == 0;
+}
+C
+for cc in "clang -m32 -O1" "clang -m64 -O2" "gcc -m32 -O2" "gcc -m64 -O2"; do
+	$cc -g -o partly partly.c 2>compile.txt || { skip "structures used in part: $cc does not work here" && continue; }
+	timeout 20 "$WEIR" probe -q 'uprobe:./partly:partly { print(args.h.b); }' -c ./partly >partly.txt 2>&1
+	check "a field that $cc has not stored is never another number" grep -qE '^1234567890123$|\[unreadable\]$' partly.txt
+done
+
 # --- further inside a function -----------------------------------------------------------------
 # Behind the first call of a function at -O0 its slots are written; in front of the store they are not.
 cat >inside.c <<'C'
