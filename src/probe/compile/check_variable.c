@@ -22,7 +22,7 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 		return check_int(c, 8, !type_is_unsigned64(have) && !type_is_unsigned64(add));
 	if (!have_weak && add->size <= have->size && add->is_signed == have->is_signed)
 		return have;
-	if (have_weak && !is_constant)
+	if (have_weak && (!is_constant || type_is_unsigned64(add)))
 		return check_int(c, 8, !type_is_unsigned64(add));
 	if (is_constant && have->size < 8) {
 		uint64_t v = added->constant[c->mode];
