@@ -46,4 +46,22 @@ equal "without build-ids the code tells builds apart" "0 11 22 44;" "$(run bare.
 second -Wl,--build-id=none
 equal "another one is refused, too" "1 " "$(run bare.wprobe)"
 check "the sentence says by what" grep -q "content hash" err.txt
+
+# --- built again while it is traced --------------------------------------------------------------------------------
+cat >again.c <<'C'
+__attribute__((noinline)) int again(int n) { __asm__ volatile(""); return n + 1; }
+int main(void) { return again(1) == 0; }
+C
+gcc -O1 -g -o again again.c && cp again other || not_ok "the program compiles"
+changed() { # NAME COMMAND: what is said when the command has changed ./again meanwhile
+	timeout 20 "$WEIR" probe "begin { printf(\"on\\n\"); } uprobe:./again:again { @n = count(); } interval:ms:300 { exit(); }" >"$1.txt" 2>"$1.err" &
+	for _ in $(seq 100); do grep -qs on "$1.txt" && break; sleep 0.05; done
+	./again
+	eval "$2"
+	wait $!
+	sed -n "s/^weir: note: '.\/again' \(was [a-z]*\).*/\1/p" "$1.err"
+}
+equal "a file that is replaced by another is told" "was replaced @n: 1" "$(changed moved 'cp other new && mv new again') $(grep @n moved.txt)"
+equal "so is one that is written over" "was written @n: 1" "$(changed over 'cat other >again') $(grep @n over.txt)"
+equal "one that stays is not" " @n: 1" "$(changed same :) $(grep @n same.txt)"
 finish

@@ -443,6 +443,7 @@ static void detach(struct probe_session *s)
 void probe_session_end(struct probe_session *s)
 {
 	detach(s);
+	changed_files_note(s);
 	run_rings_empty(s);
 	s->exit_ns = UINT64_MAX; /* what end{} says is later than exit() */
 	run_alone(s, POINT_END);

@@ -200,6 +200,9 @@ int exec_watch_open(struct probe_session *s, struct err *err);
 /* blind_processes.c: says in which processes the kernel has set no breakpoints. */
 void blind_processes_note(struct probe_session *s);
 
+/* changed_files.c: says which files are others than those that are traced. */
+void changed_files_note(struct probe_session *s);
+
 /* process_filter.c */
 int process_filter_open(struct probe_session *s, struct err *err);
 
