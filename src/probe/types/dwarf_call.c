@@ -138,7 +138,7 @@ void dwarf_call_places(struct place_finder *f, struct call_facts *call)
 		   !f->is_unreadable && !symbols.is_copy && !is_nocall(f) &&
 		   has_usual_rules(f->function.unit);
 	for (uint32_t i = 0; is_usual && i < function->n_fields; i++)
-		if (call->places[i].kind == VALUE_UNKNOWN && !dwarf_place_is_part(&call->places[i]))
+		if (call->places[i].kind == VALUE_UNKNOWN && !dwarf_place_is_gone(&call->places[i]))
 			call->places[i] = call_argument(f->mode, function, i);
 	call->is_unusual = is_other;
 	call->result_trouble = result_trouble(f, call, is_other, symbols.is_copy);

@@ -32,9 +32,10 @@ static struct value_place unknown(const char *why)
 	return (struct value_place){.kind = VALUE_UNKNOWN, .why = why};
 }
 
-bool dwarf_place_is_part(const struct value_place *place)
+bool dwarf_place_is_gone(const struct value_place *place)
 {
-	return place->kind == VALUE_UNKNOWN && place->why == in_part;
+	return place->kind == VALUE_UNKNOWN && place->why != not_here &&
+	       place->why != stored_later && place->why != no_frame;
 }
 
 /* --- registers ---------------------------------------------------------------------------------- */

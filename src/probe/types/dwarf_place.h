@@ -48,8 +48,9 @@ struct value_place dwarf_place(
  * convention says: the instructions up to there show it. */
 bool dwarf_place_comes_from(struct place_finder *f, const struct die *parameter,
 	const struct type *type, const struct value_place *usual);
-/* Whether debug information has a part of the value: callers in the same file need not give the rest. */
-bool dwarf_place_is_part(const struct value_place *place);
+/* Whether debug information has no place for the value or a part of it, or none that is understood: callers
+ * in the same file need not give what the function does not use. */
+bool dwarf_place_is_gone(const struct value_place *place);
 /* Fills in what `call` says beside its function; `places` has room for its parameters. */
 void dwarf_call_places(struct place_finder *f, struct call_facts *call);
 
