@@ -68,7 +68,7 @@ done
 # --- arguments of which debug information says nothing, and room that is made by push ------------------------
 cat >gone.c <<'C'
 struct one { long f; };
-long long sum;
+volatile long long sum;
 __attribute__((noinline)) int gone(char used, int unused, short other) { sum += used + other; __asm__ volatile(""); return 1; }
 static __attribute__((noinline)) unsigned pushed(long a, short b, signed char c, unsigned d, struct one e, float f, long g)
 {
