@@ -200,6 +200,7 @@ class Stream:
             self.stacks = items.flags(3)
             need(items.u32() <= 1 << 18, "pages of the ring")
             items.u32()
+            need(len(items.bytes()) <= 64, "build-id of the kernel")
         elif kind == 2:
             self.sources.append((items.text(), items.bytes()))
         elif kind == 3:
