@@ -170,7 +170,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (2, 2) and n == N_SECTIONS, "version")
+        need((major, minor) == (2, 3) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 
