@@ -54,6 +54,12 @@ uint64_t trace_runs_next_time(const struct trace_runs *runs);
 /* For those who look for a place: the chunks of the stream have numbers from 0. */
 uint32_t trace_runs_n_chunks(const struct trace_runs *runs);
 uint64_t trace_runs_chunk_time(const struct trace_runs *runs, uint32_t i); /* of its first record */
+/* What the index says of a chunk, which is not unpacked for it. */
+struct trace_chunk {
+	uint64_t first_time, last_time;
+	uint32_t n_records;
+};
+struct trace_chunk trace_runs_chunk(const struct trace_runs *runs, uint32_t i);
 /* The next trace_run_next is about chunk `i`, which may be one behind the last. */
 void trace_runs_seek(struct trace_runs *runs, uint32_t i);
 /* The sentence for a record at which trace_run_peek gave NULL. */
