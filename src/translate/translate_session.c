@@ -134,8 +134,9 @@ static void goes_on(void *ctx)
 {
 	struct count_session *s = ctx;
 
-	translate_note(&s->tracer, "'%s': the recording is complete; '%s' goes on running",
-		s->options->output, s->options->command[0]);
+	if (!s->result->write_error.code)
+		translate_note(&s->tracer, "'%s': the recording is complete; '%s' goes on running",
+			s->options->output, s->options->command[0]);
 }
 
 int translate_record(

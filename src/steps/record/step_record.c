@@ -164,10 +164,11 @@ static int open_trace_file(struct step_session *s, struct err *err)
 
 static void goes_on(void *ctx)
 {
-	const struct step_options *o = ((struct step_session *)ctx)->options;
+	const struct step_session *s = ctx;
+	const struct step_options *o = s->options;
 	char text[512];
 
-	if (!o->note)
+	if (!o->note || s->result->write_error.code)
 		return;
 	snprintf(text, sizeof(text), "'%s': the recording is complete; '%s' goes on running",
 		o->output, o->command[0]);
