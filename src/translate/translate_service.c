@@ -130,6 +130,21 @@ static void restore_regs(struct user_regs_struct *r, const struct translate_thre
 	r->gs_base = area->program_gs;
 }
 
+/* It has not begun: there is no memory for an area of its own. */
+static bool read_boot(const struct traced_program *p, uint64_t at, struct translate_thread *area)
+{
+	struct translate_boot boot;
+
+	if (!program_read(p, at, &boot, sizeof(boot)))
+		return false;
+	memset(area, 0, sizeof(*area));
+	memcpy(area->regs, boot.regs, sizeof(boot.regs));
+	area->pc = boot.pc;
+	area->flags = boot.flags;
+	area->program_gs = boot.gs_base;
+	return true;
+}
+
 /* From here on it runs natively; what it has counted until now stays. */
 static bool serve_leave(
 	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
@@ -137,7 +152,8 @@ static bool serve_leave(
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
 
-	if (!thread_area(t, regs->rdi, &area))
+	if (!thread_area(t, regs->rdi, &area) &&
+		(why != TRANSLATE_WHY_MEMORY || !read_boot(t->program, regs->rdi, &area)))
 		return false;
 	thread_read(s, t, t->area);
 	thread_free_area(t);

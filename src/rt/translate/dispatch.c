@@ -299,6 +299,8 @@ void translate_start(struct translate_boot *boot)
 	struct thread *t = is_ready ? thread_new() : NULL;
 
 	if (!t) {
+		if (is_ready)
+			signals_restore();
 		translate_service(TRANSLATE_LEAVE, boot, TRANSLATE_WHY_MEMORY);
 		for (;;)
 			raw_call(SYS_exit_group, 127);

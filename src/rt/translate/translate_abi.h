@@ -36,7 +36,7 @@ enum translate_service {
 	TRANSLATE_EXEC = 2,    /* the next system call is execve, which ends this memory if it succeeds. rdi: the
 				  thread. The recorder reads all threads and blocks; if the call fails, goes on */
 	TRANSLATE_LEAVE = 3,   /* this thread cannot go on translated. rdi: thread, whose `regs` and `pc` are the
-				  program's; rsi: enum translate_why. The recorder lets it run on natively */
+				  program's (or its translate_boot, where there is no memory for one); rsi: enum translate_why. The recorder lets it run on natively */
 	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
 	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
 	TRANSLATE_FILE_CODE = 7, /* rdi: struct translate_file_code *: what the file has that is mapped at `address`.
