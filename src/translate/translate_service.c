@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 
@@ -43,7 +44,7 @@ static uint32_t region_flags(const struct proc_mapping *m)
 {
 	return (is_ordinary_file(m) && !m->is_shared ? TRANSLATE_REGION_FILE : 0) |
 	       (m->prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
-	       (m->is_shared ? TRANSLATE_REGION_SHARED : 0) |
+	       (m->is_shared || (m->inode && !is_ordinary_file(m)) ? TRANSLATE_REGION_SHARED : 0) |
 	       (!strcmp(m->path, "[vsyscall]") ? TRANSLATE_REGION_VSYSCALL : 0);
 }
 
@@ -139,6 +140,17 @@ static void restore_regs(struct user_regs_struct *r, const struct translate_thre
 	r->gs_base = area->program_gs;
 }
 
+/* Signals that the translator never blocks, and the program has blocked. */
+static void block_kept(const struct traced_thread *t, uint64_t kept)
+{
+	uint64_t mask;
+
+	if (kept && ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(mask), &mask) == 0) {
+		mask |= kept;
+		ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(mask), &mask);
+	}
+}
+
 /* From here on it runs natively; what it has counted until now stays. */
 static bool serve_leave(
 	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
@@ -153,6 +165,7 @@ static bool serve_leave(
 	t->is_translated = false;
 	t->is_left = why == TRANSLATE_WHY_TRACED;
 	restore_regs(regs, &area);
+	block_kept(t, area.kept_mask);
 	if (regs->rax == SYS_restart_syscall && t->first_call)
 		regs->rax = t->first_call; /* it has never left that one */
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {

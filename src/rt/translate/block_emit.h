@@ -20,6 +20,7 @@ struct planned {
 	uint8_t variant;
 	uint8_t why;	  /* it ends in front of what cannot be translated: enum translate_why */
 	bool flags_dead;  /* there */
+	bool is_checked;  /* it begins in the translator, which looks whether its code is still the same */
 	bool goes_on;	  /* behind its end, or its jump, the next block of the group follows */
 };
 
@@ -31,8 +32,8 @@ struct plan {
 	struct insn insns[GROUP_BLOCKS * BLOCK_INSNS];
 };
 
-/* From the program's memory. Block numbers are not set. False: not even one instruction is there. */
-bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant);
+/* From the program's memory; of is_alone one instruction, whose page may be written to. False: not even one is there. */
+bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone);
 /* Of a group, as it was made. */
 void plan_again(struct plan *plan, const struct group *g);
 
@@ -60,6 +61,7 @@ struct emission {
 	/* Out. */
 	uint32_t bytes, stubs_at, n_exits, n_points;
 	uint64_t heads[GROUP_BLOCKS];
+	uint8_t behind_check[GROUP_BLOCKS]; /* from the head on */
 	bool failed; /* no room */
 };
 

@@ -189,7 +189,7 @@ static bool is_in(const struct plan *plan, uint64_t pc)
 	return false;
 }
 
-bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant)
+bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone)
 {
 	uint8_t code[BLOCK_INSNS * INSN_BYTES_MAX];
 
@@ -198,13 +198,14 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		struct planned *b = &plan->block[plan->n_blocks];
 		uint32_t n;
 
-		region_watch(pc, pc + sizeof(code)); /* first: what is written from here on is seen */
+		/* First: what is written from here on is seen. */
+		b->is_checked = !is_alone && !region_watch(pc, pc + sizeof(code));
 		n = fetch(code, pc, sizeof(code));
 		b->pc = pc;
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;
 		b->number = header.n_blocks + plan->n_blocks;
-		decode_block(plan, b, code, n, BLOCK_INSNS);
+		decode_block(plan, b, code, n, is_alone ? 1 : BLOCK_INSNS);
 		if (!n || (!b->n_insns && plan->n_blocks))
 			break;
 		b->code = keep(code, (uint32_t)(b->next - b->pc));
@@ -215,7 +216,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		place_count(plan, b);
 		if (plan->n_blocks++)
 			plan->block[plan->n_blocks - 2].goes_on = true;
-		pc = successor(plan, b);
+		pc = is_alone ? 0 : successor(plan, b);
 		if (!pc)
 			break;
 		variant = region_variant(b->pc, pc);
@@ -238,6 +239,7 @@ void plan_again(struct plan *plan, const struct group *g)
 			.variant = cache_variant(g->first_block + i)};
 		decode_block(plan, b, b->code, row->bytes, row->n_insns);
 		b->why = cache_why(g->first_block + i);
+		b->is_checked = cache_is_checked(g->first_block + i);
 		cache_count_place(g->first_block + i, &b->count_at, &b->flags_dead);
 		b->goes_on = i + 1 < g->n_blocks;
 		plan->n_blocks++;

@@ -5,6 +5,7 @@
  * signals reads them without the lock. A block that is stale keeps its row and its code; its first bytes become
  * a jump to the translator, so that whatever leads to it (links, tables, return addresses) need not be found.
  */
+#include "../base/text.h"
 #include "block_emit.h"
 
 #define N_ARENAS    32
@@ -24,6 +25,7 @@ struct arena {
 struct block_note {
 	uint64_t restoring; /* address of the code that restores registers first; 0 = none yet */
 	uint8_t variant, why, count_at, flags_dead;
+	uint8_t behind_check; /* from its beginning to what is behind the question; 0: it has none */
 };
 
 struct group *groups;
@@ -98,6 +100,14 @@ static void hash_add(uint32_t number)
 	hash[i & (HASH_ROWS - 1)] = number + 1;
 }
 
+static bool is_as_it_was(const struct translate_block *row)
+{
+	uint8_t now[BLOCK_INSNS * INSN_BYTES_MAX];
+
+	return row->bytes <= sizeof(now) && translate_copy(now, (const void *)row->pc, row->bytes) &&
+	       bytes_equal(now, (const void *)row->code, row->bytes);
+}
+
 uint8_t cache_variant(uint32_t block)
 {
 	return notes[block].variant;
@@ -106,6 +116,21 @@ uint8_t cache_variant(uint32_t block)
 uint8_t cache_why(uint32_t block)
 {
 	return notes[block].why;
+}
+
+bool cache_is_checked(uint32_t block)
+{
+	return notes[block].behind_check;
+}
+
+uint64_t cache_entry(uint32_t block)
+{
+	const struct translate_block *row = &block_rows[block];
+
+	if (!notes[block].behind_check || is_as_it_was(row))
+		return row->cache + notes[block].behind_check;
+	cache_forget(row->pc, row->pc + row->bytes);
+	return 0;
 }
 
 void cache_count_place(uint32_t block, uint16_t *at, bool *flags_dead)
@@ -241,7 +266,7 @@ static void add_block(const struct plan *plan, const struct emission *e, uint32_
 					  e->heads[i]),
 		.group = plan->block[0].number};
 	notes[b->number] = (struct block_note){
-		0, b->variant, b->why, (uint8_t)b->count_at, b->flags_dead};
+		0, b->variant, b->why, (uint8_t)b->count_at, b->flags_dead, e->behind_check[i]};
 }
 
 static uint32_t add_group(struct arena *a, const struct plan *plan, const struct emission *e)
@@ -277,14 +302,14 @@ static bool is_full(struct thread *t)
 	return true;
 }
 
-uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
+static uint32_t make(struct thread *t, uint64_t pc, enum variant variant, bool is_alone)
 {
 	struct plan plan;
 	struct arena *a;
 	struct emission e = {.plan = &plan, .room = GROUP_BYTES_MAX, .first_exit = n_exits};
 
 	t->cannot = 0;
-	if (is_full(t) || !plan_make(t, &plan, pc, variant))
+	if (is_full(t) || !plan_make(t, &plan, pc, variant, is_alone))
 		return NO_BLOCK;
 	a = arena_near(pc, GROUP_BYTES_MAX + 64);
 	if (!a) {
@@ -300,6 +325,26 @@ uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
 		return NO_BLOCK;
 	}
 	return add_group(a, &plan, &e);
+}
+
+uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
+{
+	return make(t, pc, variant, false);
+}
+
+uint32_t cache_make_alone(struct thread *t, uint64_t pc)
+{
+	static uint32_t known[64]; /* number + 1, by address */
+	uint32_t *at = &known[pc & 63], block = *at - 1;
+
+	if (*at && block_rows[block].pc == pc && is_as_it_was(&block_rows[block]))
+		return block;
+	block = make(t, pc, VARIANT_PLAIN, true);
+	if (block != NO_BLOCK) {
+		block_rows[block].flags |= TRANSLATE_BLOCK_STALE; /* for who looks it up */
+		*at = block + 1;
+	}
+	return block;
 }
 
 uint64_t cache_restoring_entry(uint32_t block)

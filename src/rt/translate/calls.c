@@ -86,6 +86,19 @@ static bool make_ptrace(struct thread *t)
 	return make(t);
 }
 
+/* What comes from here on waits for the mask of what was interrupted. */
+static bool make_sigreturn(struct thread *t)
+{
+	uint64_t mask;
+
+	if (!signals_hold(t, &mask))
+		return false;
+	frame_pop(t);
+	signals_release(mask);
+	t->result = -EFAULT;
+	return true;
+}
+
 static bool make_one(struct thread *t)
 {
 	const uint64_t *r = t->a.regs;
@@ -95,19 +108,12 @@ static bool make_one(struct thread *t)
 		t->result = signals_action(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
 		return true;
 	case SYS_rt_sigprocmask:
-		if (t->pending)
-			return false;
-		t->result = signals_mask(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
-		return true;
+		return signals_mask(t);
 	case SYS_sigaltstack:
 		t->result = signals_stack(t, r[RDI], r[RSI]);
 		return true;
 	case SYS_rt_sigreturn:
-		if (t->pending)
-			return false;
-		frame_pop(t);
-		t->result = -EFAULT;
-		return true;
+		return make_sigreturn(t);
 	case SYS_rseq:
 		t->result = -ENOSYS; /* code that is to be aborted would have to be at its own address */
 		return true;

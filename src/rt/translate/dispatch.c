@@ -70,11 +70,19 @@ static enum variant variant_at(uint64_t pc)
 	return follows_call(pc) ? VARIANT_LAND : VARIANT_PLAIN;
 }
 
-static uint32_t find_or_make(struct thread *t, uint64_t pc, enum variant variant)
+/* The block at t->a.pc, and where it is entered. */
+static uint32_t find_or_make(struct thread *t, uint64_t *entry)
 {
-	uint32_t block = cache_find(pc, variant);
+	uint32_t block;
 
-	return block != NO_BLOCK ? block : cache_make(t, pc, variant);
+	do {
+		block = t->is_alone ? cache_make_alone(t, t->a.pc) : cache_find(t->a.pc, t->variant);
+		t->is_alone = false;
+		if (block == NO_BLOCK)
+			block = cache_make(t, t->a.pc, t->variant);
+		*entry = block == NO_BLOCK ? 0 : cache_entry(block);
+	} while (block != NO_BLOCK && !*entry);
+	return block;
 }
 
 static void set_row(struct thread *t, uint32_t table, uint64_t target, uint32_t block)
@@ -109,14 +117,14 @@ void translate_leave(struct thread *t, enum translate_why why)
 		cache_unlock();
 	}
 	signals_restore();
-	if (t->has_new_mask) {
-		uint64_t mask = t->new_mask;
-
-		raw_call(SYS_rt_sigprocmask, 2, &mask, 0, 8);
-		t->has_new_mask = false;
-	}
+	/* Those that we ask by must not be blocked yet: the recorder does that. */
+	t->a.kept_mask = t->has_new_mask ? t->new_mask & SIGNALS_KEPT : t->kept_mask;
+	if (t->has_new_mask)
+		signals_release(t->new_mask & ~SIGNALS_KEPT);
+	t->has_new_mask = false;
 	raw_call(SYS_sigaltstack, &t->altstack, 0);
 	translate_service(TRANSLATE_LEAVE, t, why);
+	raw_call(SYS_rt_sigprocmask, 0, &t->a.kept_mask, 0, 8);
 	go_native(t); /* nobody was there to do it */
 }
 
@@ -147,16 +155,17 @@ static bool call_vsyscall(struct thread *t)
 /* Sets t->go for t->a.pc, t->variant. */
 static void go_to(struct thread *t, const struct step *s)
 {
+	uint64_t entry;
 	uint32_t block;
 
 	cache_lock();
-	block = find_or_make(t, t->a.pc, t->variant);
+	block = find_or_make(t, &entry);
 	if (block != NO_BLOCK) {
 		if (s->exit)
 			cache_link(s->exit, block);
 		if (s->table)
 			set_row(t, s->table, t->a.pc, block);
-		t->go = block_rows[block].cache;
+		t->go = entry;
 	}
 	cache_unlock();
 	if (block != NO_BLOCK)
@@ -216,6 +225,8 @@ void translate_dispatch(struct thread *t)
 	struct step s = began(t);
 	bool is_asked = false;
 
+	if (t->is_alone && t->fault_rest)
+		block_left(t, t->fault_block, t->fault_rest);
 	if (s.exit && s.exit->kind == EXIT_KIND_LEAVE) {
 		translate_leave(t, s.exit->why);
 		return;
@@ -237,6 +248,7 @@ void translate_dispatch(struct thread *t)
 		while (t->pending) {
 			bool is_given = signals_deliver(t);
 
+			t->is_alone = false;
 			s = (struct step){0};
 			if (!is_given && t->is_ending) {
 				go_native(t);
@@ -301,5 +313,8 @@ void translate_start(struct translate_boot *boot)
 	t->a.program_gs = boot->gs_base;
 	t->fault_block = NO_BLOCK;
 	raw_call(SYS_sigaltstack, 0, &t->altstack);
-	translate_child(t);
+	translate_set_gs((uint64_t)t);
+	signals_set_stack(t);
+	signals_take_mask(t);
+	translate_resume(t);
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/proc_self.h"
+#include "../base/proc_text.h"
 #include "translate.h"
 
 #define N_REGIONS     4096
@@ -42,6 +43,24 @@ static struct region *add(const struct translate_region *r, uint64_t functions)
 	return to;
 }
 
+/* Nobody is there to ask. */
+static void find_alone(struct translate_region *r)
+{
+	struct maps_line line = {0};
+
+	r->n_functions = 0;
+	r->start = PAGE_DOWN(r->address);
+	r->end = r->start + PAGE_BYTES;
+	r->flags = TRANSLATE_REGION_SHARED; /* where /proc is not there: a page that can be read will do */
+	if (!maps_find(r->address, &line))
+		return;
+	r->start = line.start;
+	r->end = line.prot & PROT_EXEC ? line.end : line.start;
+	r->flags = (line.inode && !line.is_shared ? TRANSLATE_REGION_FILE : 0) |
+		   (line.prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
+		   (line.is_shared ? TRANSLATE_REGION_SHARED : 0);
+}
+
 static const struct region *ask(uint64_t pc)
 {
 	struct translate_region r = {.address = pc};
@@ -56,12 +75,8 @@ static const struct region *ask(uint64_t pc)
 					     sizeof(struct translate_function)
 				   : 0;
 	rc = translate_service(TRANSLATE_REGION, &r, 0);
-	if (rc < 0) { /* nobody is there to ask: a page that can be read will do */
-		r.start = PAGE_DOWN(pc);
-		r.end = r.start + PAGE_BYTES;
-		r.flags = TRANSLATE_REGION_FILE;
-		r.n_functions = 0;
-	}
+	if (rc < 0)
+		find_alone(&r);
 	if (rc > 0 || r.n_functions > r.n_room)
 		r.n_functions = 0;
 	if (r.start >= r.end || pc < r.start || pc >= r.end)
@@ -121,29 +136,37 @@ static uint64_t *row_of(uint64_t page)
 	}
 }
 
-void region_watch(uint64_t start, uint64_t end)
+bool region_watch(uint64_t start, uint64_t end)
 {
 	const struct region *r = region_at(start);
 
 	if (!r)
-		return;
+		return true;
 	regions[last].has_code |= r == &regions[last];
 	for (uint32_t i = 0; i < n_regions; i++)
 		if (&regions[i] == r)
 			regions[i].has_code = true;
-	if (!(r->flags & TRANSLATE_REGION_WRITABLE) || is_confined)
-		return;
+	if (r->flags & TRANSLATE_REGION_SHARED)
+		return false; /* by another mapping of the same memory */
+	if (!(r->flags & TRANSLATE_REGION_WRITABLE))
+		return true;
+	if (is_confined)
+		return false;
 	end = end < r->end ? end : r->end;
 	for (uint64_t page = PAGE_DOWN(start); page < end; page += PAGE_BYTES) {
 		uint64_t *row = row_of(page);
 
-		if (n_watched > N_WATCHED / 2 || *row == (page | WATCH_CLOSED))
+		if (*row == (page | WATCH_CLOSED))
 			continue;
+		if (n_watched > N_WATCHED / 2)
+			return false;
 		n_watched += !*row;
 		*row = page;
-		if (raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC) == 0)
-			*row |= WATCH_CLOSED;
+		if (raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC) != 0)
+			return false;
+		*row |= WATCH_CLOSED;
 	}
+	return true;
 }
 
 static void open_page(uint64_t *row)

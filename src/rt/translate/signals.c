@@ -32,6 +32,7 @@
 #define SIGTRAP_ 5
 #define SI_QUEUE_ (-1)
 #define ARCH_GET_GS_ 0x1004
+#define ERROR_WRITE 2u /* of a page fault */
 /* Of the program, that the translator does not run with: AC, DF, TF. */
 #define FLAGS_NOT_OURS 0x40500ull
 
@@ -122,17 +123,45 @@ static void send_held(struct thread *t)
 			raw_call(SYS_tgkill, raw_pid(), raw_tid(), i);
 }
 
-int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uint64_t size)
+bool signals_hold(const struct thread *t, uint64_t *mask)
 {
-	uint64_t new = 0, before = 0, kept = t->kept_mask;
-	int64_t rc;
+	uint64_t all = ~SIGNALS_KEPT;
 
-	if (size != 8)
-		return -EINVAL;
-	if (set && !translate_copy(&new, (const void *)set, 8))
-		return -EFAULT;
-	if (set && (how < 0 || how > 2))
-		return -EINVAL;
+	raw_call(SYS_rt_sigprocmask, 2, &all, mask, 8);
+	return !__atomic_load_n(&t->pending, __ATOMIC_RELAXED);
+}
+
+void signals_release(uint64_t mask)
+{
+	set_mask(mask);
+}
+
+void signals_take_mask(struct thread *t)
+{
+	uint64_t mask = 0, kept = SIGNALS_KEPT;
+
+	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
+	t->kept_mask = mask & SIGNALS_KEPT;
+	raw_call(SYS_rt_sigprocmask, 1, &kept, 0, 8);
+}
+
+bool signals_mask(struct thread *t)
+{
+	uint64_t how = (uint32_t)t->a.regs[RDI], set = t->a.regs[RSI], old = t->a.regs[RDX];
+	uint64_t new = 0, before = 0, kept = t->kept_mask;
+	const uint64_t call[16] = {[RAX] = SYS_rt_sigprocmask,
+		[RDI] = how,
+		[RSI] = set ? (uint64_t)&new : 0,
+		[RDX] = (uint64_t)&before,
+		[R10] = 8};
+
+	t->result = t->a.regs[R10] == 8 ? 0 : -EINVAL;
+	if (t->result == 0 && set && !translate_copy(&new, (const void *)set, 8))
+		t->result = -EFAULT;
+	else if (t->result == 0 && set && how > 2)
+		t->result = -EINVAL;
+	if (t->result)
+		return true;
 	if (set && how == 0)
 		kept |= new & SIGNALS_KEPT;
 	else if (set && how == 1)
@@ -140,13 +169,14 @@ int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uin
 	else if (set)
 		kept = new & SIGNALS_KEPT;
 	new &= ~SIGNALS_KEPT;
-	rc = raw_call(SYS_rt_sigprocmask, how, set ? &new : NULL, &before, 8);
-	if (rc < 0)
-		return rc;
+	if (!translate_safe_call(t, call)) /* a signal has come, and all are blocked: not what the program has */
+		return false;
 	before |= t->kept_mask;
 	t->kept_mask = kept;
 	send_held(t);
-	return old && !translate_copy((void *)old, &before, 8) ? -EFAULT : 0;
+	if (old && !translate_copy((void *)old, &before, 8))
+		t->result = -EFAULT;
+	return true;
 }
 
 #define SS_ONSTACK_	1
@@ -401,6 +431,39 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 	c->r.flags &= ~FLAGS_NOT_OURS;
 }
 
+/* The block whose instruction writes to its page goes on as it was: so it is left in front of that one. */
+static void leave_own_page(struct thread *t, uint64_t page, struct kernel_context *c)
+{
+	struct kernel_registers r = c->r;
+	const struct translate_block *row;
+	struct place p;
+	bool known;
+
+	cache_lock();
+	p = place_of(t, c->r.rip);
+	known = p.group && understand(t, &p, &r, false);
+	cache_unlock();
+	row = &block_rows[t->fault_block];
+	if (!known || row->pc + row->bytes <= page || row->pc >= page + PAGE_BYTES)
+		return;
+	registers_from(t, &r);
+	t->a.pc = r.rip;
+	t->variant = VARIANT_PLAIN;
+	t->is_alone = true;
+	c->r.rip = (uint64_t)translate_redispatch;
+	c->r.flags &= ~FLAGS_NOT_OURS;
+}
+
+/* To code that was translated. */
+static bool is_write_to_code(struct thread *t, uint64_t address, struct kernel_context *c)
+{
+	if (!(c->r.error & ERROR_WRITE) || !region_written(address))
+		return false;
+	if (cache_is_code(c->r.rip))
+		leave_own_page(t, PAGE_DOWN(address), c);
+	return true;
+}
+
 /* True: it was the translator's own. */
 static bool is_own(struct thread *t, int number, uint64_t address, struct kernel_context *c)
 {
@@ -412,6 +475,8 @@ static bool is_own(struct thread *t, int number, uint64_t address, struct kernel
 	}
 	if (number != SIGSEGV_ && number != SIGBUS_)
 		return false;
+	if (number == SIGSEGV_ && is_write_to_code(t, address, c))
+		return true;
 	if (is_between(pc, translate_copy_start, translate_copy_end)) {
 		c->r.rip = (uint64_t)translate_copy_failed;
 		return true;
@@ -421,7 +486,7 @@ static bool is_own(struct thread *t, int number, uint64_t address, struct kernel
 		t->a.n_lost_buffers++;
 		return true;
 	}
-	return number == SIGSEGV_ && region_written(address);
+	return false;
 }
 
 static struct thread *translated_thread(void)

@@ -58,6 +58,7 @@ struct thread {
 		uint32_t variant;
 	} resumes[8];
 	uint32_t n_resumes;
+	bool is_alone;	/* the instruction at pc is to be executed as it is now, and alone: it writes to its own page */
 	bool is_ending; /* the signal that waits kills the program */
 	/* Copies of groups: room near the arena of the same number. */
 	struct {

@@ -142,6 +142,11 @@ void cache_forget_all(void);
 /* How a block was made. */
 uint8_t cache_variant(uint32_t block);
 uint8_t cache_why(uint32_t block);
+bool cache_is_checked(uint32_t block);
+/* Where who is at the block goes on; 0: its code is another by now, and it is stale. */
+uint64_t cache_entry(uint32_t block);
+/* One instruction, of a page that it may write to: as it is now, and nobody comes there again. */
+uint32_t cache_make_alone(struct thread *t, uint64_t pc);
 void cache_count_place(uint32_t block, uint16_t *at, bool *flags_dead);
 
 /* ---- regions.c ---- */
@@ -162,8 +167,8 @@ const struct translate_function *region_function(uint64_t pc);
 /* Of what a jump at `from` leads to: one that stays in its function begins none. */
 enum variant region_variant(uint64_t from, uint64_t to);
 void regions_changed(uint64_t start, uint64_t end);
-/* Code of [start, end) is about to be translated: writes there must be seen. */
-void region_watch(uint64_t start, uint64_t end);
+/* Code of [start, end) is about to be translated: writes there must be seen. False: they cannot be. */
+bool region_watch(uint64_t start, uint64_t end);
 /* A write to a watched page: it may be written now. False: it is none. */
 bool region_written(uint64_t address);
 /* All that is watched may be written; false: nothing was. */
@@ -205,7 +210,13 @@ struct kernel_action {
 
 bool signals_init(bool is_attached);
 int64_t signals_action(struct thread *t, long number, uint64_t action, uint64_t old, uint64_t size);
-int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uint64_t size);
+/* rt_sigprocmask of the registers; false: a signal comes first. */
+bool signals_mask(struct thread *t);
+/* All wait from here on, *mask is what they did before; false: one waits already, and has to be given first. */
+bool signals_hold(const struct thread *t, uint64_t *mask);
+void signals_release(uint64_t mask);
+/* A thread that begins here: those that it has blocked and we never do. */
+void signals_take_mask(struct thread *t);
 int64_t signals_stack(struct thread *t, uint64_t stack, uint64_t old);
 void signals_set_stack(struct thread *t);
 /* Gives what waits to the program: t->pc is its handler then, and true; false: it goes on where it was. */

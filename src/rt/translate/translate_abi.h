@@ -142,6 +142,7 @@ struct translate_thread {
 	uint64_t regs[16]; /* rax rcx rdx rbx rsp rbp rsi rdi r8 .. r15, the same */
 	uint64_t flags;
 	uint64_t program_gs;
+	uint64_t kept_mask; /* SIGTRAP and SIGSEGV, where the program has them blocked; valid when it leaves */
 	uint64_t vfork_of; /* address of the thread that waits for this one, 0 = none */
 };
 enum translate_thread_state {
