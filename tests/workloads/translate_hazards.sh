@@ -18,3 +18,65 @@ same() {
 same "masks are right among signals, and for programs that begin" ./signal_masks
 same "a program that begins with SIGTRAP and SIGSEGV blocked keeps them so" ./signal_masks blocked
 same "code that changes, in its own block, too, or by another mapping, is executed as it is" ./own_code
+
+# --- processes that are attached to, and left again
+gcc -O1 -o busy_threads "$fixtures/busy_threads.c" -lpthread || exit 1
+./busy_threads >busy.txt &
+pid=$!
+runs $pid
+sleep 0.1
+n=$(wc -l <"/proc/$pid/maps")
+said=
+for i in 0.001 0.003 0.01 0.02 0.05 0.001 0.07 0.002 0.03 0.1; do
+	"$WEIR" count -q -o a.weir --duration $i -p $pid 2>err.txt || said+="after $i s: $(head -n 1 err.txt) "
+done
+equal "busy threads are counted for a moment, again and again" "" "$said"
+equal "nothing of it stays in their memory" "0 $n" "$(grep -c rwxp "/proc/$pid/maps") $(wc -l <"/proc/$pid/maps")"
+kill -USR1 $pid
+wait $pid
+equal "they have not noticed it" "0: 0 wrong, worked" "$?: $(cat busy.txt)"
+
+# --- programs that trace others
+cat >tests_tracing.c <<'C'
+/* As gdb does to see what ptrace can do: a child in the same memory that is traced, beside one that is made by vfork
+ * and wants to be traced, too. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int child(void *arg)
+{
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	kill(getpid(), SIGSTOP);
+	_exit((int)(long)arg);
+}
+static int stops_and_ends(pid_t pid)
+{
+	int status = 0, is_stopped = waitpid(pid, &status, 0) == pid && WIFSTOPPED(status);
+
+	ptrace(PTRACE_CONT, pid, 0, 0);
+	return is_stopped && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+int main(void)
+{
+	char *stack = malloc(65536);
+	pid_t pid = vfork();
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl("/bin/true", "true", NULL);
+		_exit(9);
+	}
+	printf("%d ", stops_and_ends(pid));
+	for (long i = 1; i < 4; i++)
+		printf("%d ", stops_and_ends(clone(child, stack + 65536, CLONE_VM | SIGCHLD, (void *)i)));
+	puts("traced");
+	return 0;
+}
+C
+gcc -O1 -o tests_tracing tests_tracing.c || exit 1
+same "a program that traces its children" timeout 20 ./tests_tracing

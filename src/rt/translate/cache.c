@@ -13,6 +13,8 @@
 #define ARENA_REACH 0x40000000ull
 #define HASH_ROWS   (1u << 22)
 #define N_ARENA_GROUPS (1u << 20)
+#define RESERVE_TRIES 64
+#define RESERVE_STEP  (16ull << 30)
 #define COPY_BYTES  (GROUP_BYTES_MAX + 64)
 
 struct arena {
@@ -36,13 +38,38 @@ static uint32_t n_arenas, n_groups, n_exits;
 static uint32_t *hash; /* number of a block + 1; all entries stay */
 static uint32_t lock;
 
+static bool can_note(void)
+{
+	return header.n_mappings < TRANSLATE_MAPPINGS_MAX - 64; /* other threads may be about to */
+}
+
+/* For who takes it all away again. */
+static void note_mapping(uint64_t start, uint64_t bytes)
+{
+	static struct translate_mapping all[TRANSLATE_MAPPINGS_MAX];
+	uint64_t i = __atomic_fetch_add(&header.n_mappings, 1, __ATOMIC_RELAXED);
+
+	header.mappings = (uint64_t)all;
+	all[i] = (struct translate_mapping){start, bytes};
+}
+
 /* Where no program has anything: what lies beside code is for arenas, and for the program. */
 void *memory_reserve(uint64_t n)
 {
 	static uint64_t at = 0x200000000000u;
-	uint64_t here = __atomic_fetch_add(&at, PAGE_UP(n) + PAGE_BYTES, __ATOMIC_RELAXED);
 
-	return raw_memory((void *)here, n, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	for (unsigned i = 0; i < RESERVE_TRIES && can_note(); i++) {
+		uint64_t here = __atomic_fetch_add(&at, PAGE_UP(n) + PAGE_BYTES, __ATOMIC_RELAXED);
+		void *p = raw_memory((void *)here, n, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_FIXED_NOREPLACE);
+
+		if (p) {
+			note_mapping(here, PAGE_UP(n));
+			return p;
+		}
+		/* Something is there: another translator, that could not be taken away. */
+		__atomic_fetch_add(&at, RESERVE_STEP, __ATOMIC_RELAXED);
+	}
+	return NULL;
 }
 
 bool cache_init(void)
@@ -171,6 +198,8 @@ static struct arena *arena_make(uint64_t pc)
 	a->start = (uint64_t)raw_memory((void *)gap, ARENA_BYTES, prot,
 		MAP_NORESERVE | (gap ? MAP_FIXED_NOREPLACE : 0));
 	a->groups = memory_reserve((uint64_t)N_ARENA_GROUPS * sizeof(*a->groups));
+	if (a->start)
+		note_mapping(a->start, ARENA_BYTES);
 	if (!a->start || !a->groups)
 		return NULL;
 	a->at = a->start;

@@ -61,13 +61,25 @@ static bool follows_call(uint64_t pc)
 	return false;
 }
 
-static enum variant variant_at(uint64_t pc)
+static bool is_function(uint64_t pc)
 {
 	const struct translate_function *f = region_function(pc);
 
-	if (f && f->start == pc)
-		return VARIANT_ENTER;
-	return follows_call(pc) ? VARIANT_LAND : VARIANT_PLAIN;
+	return f && f->start == pc;
+}
+
+/* Of what a jump leads to, or a return: that may begin a function, too, as the first switch to a coroutine does. */
+static enum variant variant_at(uint64_t pc, bool is_return)
+{
+	enum variant variant;
+
+	cache_lock();
+	if (is_function(pc))
+		variant = VARIANT_ENTER;
+	else
+		variant = !is_return && follows_call(pc) ? VARIANT_LAND : VARIANT_PLAIN;
+	cache_unlock();
+	return variant;
 }
 
 /* The block at t->a.pc, and where it is entered. */
@@ -108,15 +120,21 @@ bool is_leaving;
 
 void translate_leave(struct thread *t, enum translate_why why)
 {
+	bool is_last;
+
 	__atomic_fetch_add(&header.n_left_alone, 1, __ATOMIC_RELAXED);
-	if (!is_leaving) {
+	if (t->is_guest) { /* its parent's code stays as it is, and its handlers are its own */
+		regions_unwatch();
+	} else if (!is_leaving) {
 		is_leaving = true;
 		regions_unwatch();
 		cache_lock();
 		cache_forget_all();
 		cache_unlock();
 	}
-	signals_restore();
+	__atomic_store_n(&t->a.state, TRANSLATE_THREAD_ENDED, __ATOMIC_SEQ_CST); /* before others are looked at */
+	is_last = !threads_live();
+	signals_restore(is_last || t->is_guest || why == TRANSLATE_WHY_ASKED);
 	/* Those that we ask by must not be blocked yet: the recorder does that. */
 	t->a.kept_mask = t->has_new_mask ? t->new_mask & SIGNALS_KEPT : t->kept_mask;
 	if (t->has_new_mask)
@@ -194,15 +212,13 @@ static struct step began(struct thread *t)
 	switch (number) {
 	case EXIT_RETURN:
 		t->a.pc = t->target;
-		t->variant = VARIANT_PLAIN;
+		t->variant = variant_at(t->a.pc, true);
 		s.table = T_RETURNS;
 		break;
 	case EXIT_JUMP:
 		t->a.pc = t->target;
+		t->variant = variant_at(t->a.pc, false);
 		s.table = T_JUMPS;
-		cache_lock();
-		t->variant = variant_at(t->a.pc);
-		cache_unlock();
 		break;
 	case EXIT_PC:
 		break;

@@ -48,6 +48,12 @@ static bool is_handled(const struct kernel_action *a)
 	return a->handler != HANDLER_DEFAULT && a->handler != HANDLER_IGNORE;
 }
 
+static bool is_raised(int number, int code)
+{
+	return code > 0 && (number == SIGSEGV_ || number == SIGBUS_ || number == SIGFPE_ || number == SIGILL_ ||
+				   number == SIGTRAP_);
+}
+
 static void set_mask(uint64_t mask)
 {
 	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &mask, 0, 8);
@@ -81,12 +87,23 @@ bool signals_init(bool is_attached)
 	return true;
 }
 
-/* As without us. */
-void signals_restore(void)
+/* As without us. While there are threads that may wait in a system call, and do not know of it yet, SIGTRAP and
+ * SIGSEGV stay ours. */
+void signals_restore(bool is_all)
 {
 	for (uint64_t i = 1; i <= N_SIGNALS; i++)
-		if (is_kept(i) || is_handled(&actions[i]))
+		if (is_kept(i) ? is_all : is_handled(&actions[i]))
 			raw_call(SYS_rt_sigaction, i, &actions[i], 0, 8);
+}
+
+/* Of a thread that has left: it gets what the program says. */
+static void comes_natively(int number, const void *info)
+{
+	if (number < 1 || number > N_SIGNALS)
+		return;
+	raw_call(SYS_rt_sigaction, number, &actions[number], 0, 8);
+	if (!is_raised(number, ((const int *)info)[2])) /* else the instruction raises it again */
+		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), number, info);
 }
 
 /* ---- calls of the program ---- */
@@ -500,12 +517,6 @@ static struct thread *translated_thread(void)
 	return NULL;
 }
 
-static bool is_raised(int number, int code)
-{
-	return code > 0 && (number == SIGSEGV_ || number == SIGBUS_ || number == SIGFPE_ || number == SIGILL_ ||
-				   number == SIGTRAP_);
-}
-
 /* Kills what cannot go on, by the signal that it has. */
 static void dies(int number)
 {
@@ -525,7 +536,7 @@ void translate_signal(int number, const void *info, struct kernel_context *c)
 	bool is_ours = is_between(pc, translate_image_start, translate_image_end);
 
 	if (!t) {
-		dies(number); /* a thread that has left: signals_restore() had a moment between */
+		comes_natively(number, info);
 		return;
 	}
 	if (!is_raised(number, code)) {

@@ -65,6 +65,7 @@ static int64_t share_with(struct thread *t, uint64_t number, const uint64_t args
 
 	if (!c)
 		return -EAGAIN;
+	c->is_guest = !(flags & CLONE_THREAD);
 	c->new_mask = mask | t->kept_mask;
 	c->has_new_mask = true;
 	result = translate_clone((long)number, args, c);

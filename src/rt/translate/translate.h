@@ -224,7 +224,7 @@ bool signals_deliver(struct thread *t);
 void signals_return(struct thread *t) __attribute__((noreturn));
 void signals_before_exec(struct thread *t);
 void signals_exec_failed(struct thread *t);
-void signals_restore(void);
+void signals_restore(bool is_all);
 extern struct kernel_action actions[N_SIGNALS + 1];
 /* Makes what a handler finds; false: there is no room for it. */
 bool frame_push(struct thread *t, const struct kernel_action *a);

@@ -153,6 +153,10 @@ enum translate_thread_state {
 
 #define TRANSLATE_THREADS_MAX 4096
 
+struct translate_mapping {
+	uint64_t start, bytes;
+};
+
 struct translate_header {
 	uint32_t magic, version;
 	/* These two are distances from the field itself to what it means, in the file and in memory. */
@@ -167,8 +171,11 @@ struct translate_header {
 	uint64_t threads;      /* address of u64[]: struct translate_thread * */
 	uint64_t options;      /* TRANSLATE_OPTION_*; the recorder writes it before the start */
 	uint64_t n_left_alone; /* threads that have left */
+	uint64_t mappings;     /* address of struct translate_mapping[]: what there is beside the image */
+	uint64_t n_mappings;
 };
-_Static_assert(sizeof(struct translate_header) == 88, "entry.S has its size");
+#define TRANSLATE_MAPPINGS_MAX 8192u
+_Static_assert(sizeof(struct translate_header) == 104, "entry.S has its size");
 #define TRANSLATE_OPTION_COUNT 1u /* counters and cost sums in blocks */
 #define TRANSLATE_OPTION_CALLS 2u /* events of calls and returns */
 #define TRANSLATE_OPTION_STEPS 4u /* a u32 number for each block that is begun, in place of events */
