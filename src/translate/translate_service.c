@@ -113,6 +113,7 @@ static const char *const whys[] = {
 	[TRANSLATE_WHY_TRACED] = "it is traced by another process",
 	[TRANSLATE_WHY_MEMORY] = "there is no memory for translated code",
 	[TRANSLATE_WHY_FAULT] = NULL, /* it dies, as it would without us */
+	[TRANSLATE_WHY_CONFINED] = "it sets up a filter of system calls (seccomp), by which one made for us could end it",
 	[TRANSLATE_WHY_BLOCKS] = "it has more blocks than can be numbered",
 	[TRANSLATE_WHY_ASKED] = NULL,
 };
@@ -151,6 +152,19 @@ static void block_kept(const struct traced_thread *t, uint64_t kept)
 	}
 }
 
+/* It has got no area, for want of memory: `area` is what it would have begun with. */
+static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct translate_thread *area)
+{
+	const struct translator_place *place = &t->program->place;
+	struct translate_boot boot;
+
+	if (at < place->slots || at >= place->end || !program_read(t->program, at, &boot, sizeof(boot)))
+		return false;
+	*area = (struct translate_thread){.pc = boot.pc, .flags = boot.flags, .program_gs = boot.gs_base};
+	memcpy(area->regs, boot.regs, sizeof(area->regs));
+	return true;
+}
+
 /* From here on it runs natively; what it has counted until now stays. */
 static bool serve_leave(
 	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
@@ -158,10 +172,12 @@ static bool serve_leave(
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
 
-	if (!thread_area(t, regs->rdi, &area))
+	if (thread_area(t, regs->rdi, &area)) {
+		thread_read(s, t, t->area);
+		thread_free_area(t);
+	} else if (!is_not_begun(t, regs->rdi, &area)) {
 		return false;
-	thread_read(s, t, t->area);
-	thread_free_area(t);
+	}
 	t->is_translated = false;
 	t->is_left = why == TRANSLATE_WHY_TRACED;
 	restore_regs(regs, &area);

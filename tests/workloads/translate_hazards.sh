@@ -5,6 +5,7 @@
 fixtures=$ROOT/tests/fixtures/translate
 "$WEIR" count -q -o true.weir -- true 2>err.txt || { skip "dangerous programs: $(head -n 1 err.txt)" && finish; }
 gcc -O1 -o signal_masks "$fixtures/signal_masks.c" -lpthread || exit 1
+gcc -O1 -o signals_between "$fixtures/signals_between.c" || exit 1
 gcc -O1 -o own_code "$fixtures/own_code.c" -lpthread 2>gcc.txt || exit 1
 
 # same SENTENCE COMMAND...: what it prints, and its status, are as they are without us
@@ -16,6 +17,7 @@ same() {
 }
 
 same "masks are right among signals, and for programs that begin" ./signal_masks
+same "signals that come between two blocks are handled" timeout 20 ./signals_between
 same "a program that begins with SIGTRAP and SIGSEGV blocked keeps them so" ./signal_masks blocked
 same "code that changes, in its own block, too, or by another mapping, is executed as it is" ./own_code
 

@@ -11,6 +11,7 @@
 #define ARCH_SHSTK_HIGH 0x5005
 #define PR_SET_SECCOMP_ 22
 #define PTRACE_TRACEME_ 0
+#define SECCOMP_SET_MODE_FILTER_ 1
 
 bool is_confined;
 
@@ -76,14 +77,29 @@ static bool make_arch(struct thread *t)
 	return true;
 }
 
+/* The program makes the call natively; here it is made only when nobody was there to let it go. */
+static bool leave_and_make(struct thread *t, enum translate_why why)
+{
+	t->a.pc -= 2;
+	translate_leave(t, why);
+	t->a.pc += 2;
+	return make(t);
+}
+
 static bool make_ptrace(struct thread *t)
 {
-	if (t->a.regs[RDI] == PTRACE_TRACEME_) {
-		t->a.pc -= 2;
-		translate_leave(t, TRANSLATE_WHY_TRACED); /* and makes the call natively */
-		t->a.pc += 2;
-	}
-	return make(t);
+	return t->a.regs[RDI] == PTRACE_TRACEME_ ? leave_and_make(t, TRANSLATE_WHY_TRACED) : make(t);
+}
+
+/* A filter may end the program for a call that the translator makes. */
+static bool make_confined(struct thread *t)
+{
+	bool is_question = t->a.regs[RAX] == SYS_seccomp && t->a.regs[RDI] > SECCOMP_SET_MODE_FILTER_;
+
+	if (is_question)
+		return make(t);
+	is_confined = true;
+	return leave_and_make(t, TRANSLATE_WHY_CONFINED);
 }
 
 /* What comes from here on waits for the mask of what was interrupted. */
@@ -128,11 +144,9 @@ static bool make_one(struct thread *t)
 	case SYS_shmdt:
 		return make_memory(t);
 	case SYS_seccomp:
-		is_confined = true;
-		return make(t);
+		return make_confined(t);
 	case SYS_prctl:
-		is_confined |= r[RDI] == PR_SET_SECCOMP_;
-		return make(t);
+		return r[RDI] == PR_SET_SECCOMP_ ? make_confined(t) : make(t);
 	case SYS_ptrace:
 		return make_ptrace(t);
 	default:

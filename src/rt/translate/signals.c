@@ -33,6 +33,7 @@
 #define SI_QUEUE_ (-1)
 #define ARCH_GET_GS_ 0x1004
 #define ERROR_WRITE 2u /* of a page fault */
+#define GS_LOAD_BYTES 9 /* of a general register */
 /* Of the program, that the translator does not run with: AC, DF, TF. */
 #define FLAGS_NOT_OURS 0x40500ull
 
@@ -353,15 +354,55 @@ static void send_again(struct thread *t)
 	t->pending = 0;
 }
 
+/* Between two blocks there may be code of ours that leads from one to the other (a jump by the table of targets,
+ * emit_restoring, a link by a pointer): as if that had been executed. What leads to the translator is left alone. */
+static void skip_way(const struct thread *t, struct kernel_context *c)
+{
+	static const uint8_t by_table[] = {0x65, 0xff, 0x24, 0xc5}; /* jmp *gs:n(, %rax, 8) */
+	const struct place at = place_of(t, c->r.rip);
+	const uint8_t *p = (const uint8_t *)c->r.rip;
+	int32_t distance;
+
+	if (at.group && bytes_equal(p, by_table, sizeof(by_table))) {
+		__builtin_memcpy(&distance, p + sizeof(by_table), 4);
+		__builtin_memcpy(&p, (const uint8_t *)t + distance + 8 * c->r.rax, 8);
+		c->r.rip = (uint64_t)p;
+	} else if (at.group) {
+		if (!at.is_copy && at.offset >= at.group->stubs_at && p[0] == 0xff && p[1] == 0x25)
+			__builtin_memcpy(&c->r.rip, p + 6, 8);
+		return;
+	}
+	while (p[0] == 0x65 && p[1] == 0x48 && p[2] == 0x8b)
+		p += GS_LOAD_BYTES;
+	if (p[0] != 0xe9)
+		return;
+	__builtin_memcpy(&distance, p + 1, 4);
+	c->r.rip = (uint64_t)(p + 5) + (uint64_t)(int64_t)distance;
+	c->r.rax = t->slot_rax;
+	c->r.rcx = t->slot_rcx;
+	c->r.rdx = t->slot_rdx;
+}
+
+/* Its first instruction is a jump to the translator. */
+static bool is_stale_head(const struct group *g, uint64_t pc)
+{
+	for (uint32_t i = 0; i < g->n_blocks; i++)
+		if (block_rows[g->first_block + i].cache == pc)
+			return block_rows[g->first_block + i].flags & TRANSLATE_BLOCK_STALE;
+	return false;
+}
+
 /* On in a copy of the rest of the block, whose exits lead to the translator. */
 static void go_on_in_copy(struct thread *t, struct kernel_context *c)
 {
-	struct place p = place_of(t, c->r.rip);
+	struct place p;
 	struct understanding *u = &understanding;
 	struct emission e = {.plan = &u->plan, .room = GROUP_BYTES_MAX, .is_copy = true};
 
-	if (!p.group || p.is_copy || p.offset >= p.group->stubs_at)
-		return; /* on its way to the translator, or to a block that the next line of code begins */
+	skip_way(t, c);
+	p = place_of(t, c->r.rip);
+	if (!p.group || p.is_copy || p.offset >= p.group->stubs_at || is_stale_head(p.group, c->r.rip))
+		return; /* on its way to the translator */
 	e.to = cache_room_near(t, p.group->cache, p.group->bytes, p.group->cache & 63);
 	if (!e.to)
 		return;

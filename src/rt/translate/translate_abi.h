@@ -49,6 +49,7 @@ enum translate_why {
 	TRANSLATE_WHY_MEMORY,	       /* no memory for translated code */
 	TRANSLATE_WHY_FAULT,	       /* it dies: the instruction at pc is to fault natively */
 	TRANSLATE_WHY_ASKED,	       /* the recorder has asked for it */
+	TRANSLATE_WHY_CONFINED,	       /* it is about to get a filter of system calls */
 	TRANSLATE_WHY_BLOCKS,	       /* more blocks than there are numbers */
 };
 
