@@ -105,6 +105,29 @@ static int64_t serve_region(struct translate_session *s, struct traced_program *
 	return program_write(p, at, &region, sizeof(region)) ? answer : -1;
 }
 
+/* --- code ------------------------------------------------------------------------------------- */
+
+static int64_t serve_code(struct translate_session *s, struct traced_program *p, uint64_t at)
+{
+	const struct mapping *mapping;
+	struct translate_bytes code;
+	const struct image *of;
+	struct span file;
+
+	if (!program_read(p, at, &code, sizeof(code)))
+		return -1;
+	mapping = addrspace_find(p->process->space, (struct vaddr){code.address});
+	of = mapping ? images_get(s->images, mapping->image) : NULL;
+	if (!of || !of->has_elf)
+		return -1;
+	file = elf_file_bytes_at(&of->elf, (struct iaddr){code.address - mapping->bias});
+	if (!file.n)
+		return -1;
+	memset(code.bytes, 0, sizeof(code.bytes));
+	memcpy(code.bytes, file.p, file.n < sizeof(code.bytes) ? file.n : sizeof(code.bytes));
+	return program_write(p, at, &code, sizeof(code)) ? 0 : -1;
+}
+
 /* --- the others -------------------------------------------------------------------------------- */
 
 static const char *const whys[] = {
@@ -218,6 +241,9 @@ void thread_serve(
 	switch (regs->rax) {
 	case TRANSLATE_REGION:
 		answer = serve_region(s, t->program, regs->rdi);
+		break;
+	case TRANSLATE_CODE:
+		answer = serve_code(s, t->program, regs->rdi);
 		break;
 	case TRANSLATE_EXEC:
 		thread_read(s, t, regs->rdi);

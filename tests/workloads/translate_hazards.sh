@@ -82,3 +82,37 @@ int main(void)
 C
 gcc -O1 -o tests_tracing tests_tracing.c || exit 1
 same "a program that traces its children" timeout 20 ./tests_tracing
+
+# --- programs that have probes in their code
+cat >probed.c <<'C'
+#include <stdio.h>
+__attribute__((noinline)) long probed(long n)
+{
+	return n * 3 + 1;
+}
+int main(void)
+{
+	long sum = 0;
+	for (int i = 0; i < 300; i++)
+		sum += probed(i);
+	printf("%ld\n", sum);
+	return 0;
+}
+C
+gcc -O1 -o probed probed.c || exit 1
+"$WEIR" probe -q -d 20 -e 'uprobe:./probed:probed { @ = count(); }' >probe.txt 2>&1 &
+probe=$!
+for ((i = 0; i < 100; i++)); do
+	./probed >expected.txt
+	# what is in the file is not what is in memory then
+	gdb -q -nx -batch -ex 'break main' -ex run -ex 'x/bx probed' ./probed 2>/dev/null | grep -q 'probed>:.*0xcc' && break
+	kill -0 $probe 2>/dev/null || break
+	sleep 0.05
+done
+if [ "$i" -lt 100 ] && kill -0 $probe 2>/dev/null; then
+	same "a program that has probes in its code" ./probed
+else
+	skip "a program that has probes in its code: $(head -n 1 probe.txt)"
+fi
+kill -INT $probe 2>/dev/null
+wait $probe

@@ -4,6 +4,7 @@
  * jump leads to, as long as that is not translated yet. And where in a block its counters are added to: where
  * the flags are dead, which is found by looking ahead, over the ends of blocks whose way out is known.
  */
+#include "../base/text.h"
 #include "block_emit.h"
 
 #define CODE_ROOM    (1ull << 30) /* of captured code */
@@ -143,8 +144,23 @@ static enum translate_why cannot(const struct insn *insn)
 	return 0;
 }
 
-/* Instructions from b->pc on, whose bytes are at `code`. */
-static void decode_block(struct plan *plan, struct planned *b, const uint8_t *code, uint32_t n, uint32_t max)
+/* An int3 that its file does not have is a breakpoint of the kernel's (uprobes), which knows it at its own address only:
+ * what it stands in place of is translated. */
+static void look_behind_breakpoint(struct insn *insn, uint8_t *code, uint32_t n, uint64_t pc)
+{
+	const struct region *r = region_at(pc);
+	struct translate_bytes file = {.address = pc};
+
+	n = n < TRANSLATE_BYTES ? n : TRANSLATE_BYTES;
+	if (!r || !(r->flags & TRANSLATE_REGION_FILE) || translate_service(TRANSLATE_CODE, &file, 0) != 0)
+		return;
+	bytes_copy(code, file.bytes, 1);
+	insn_decode(insn, code, n, pc);
+}
+
+/* Instructions from b->pc on, whose bytes are at `code`. is_first: they are in the program's memory, too. */
+static void decode_block(
+	struct plan *plan, struct planned *b, uint8_t *code, uint32_t n, uint32_t max, bool is_first)
 {
 	uint32_t at = 0;
 
@@ -155,6 +171,8 @@ static void decode_block(struct plan *plan, struct planned *b, const uint8_t *co
 		struct insn *insn = &plan->insns[plan->n_insns];
 
 		insn_decode(insn, code + at, n - at, b->pc + at);
+		if (is_first && insn->kind == INSN_INT && code[at] == 0xcc)
+			look_behind_breakpoint(insn, code + at, n - at, b->pc + at);
 		b->why = (uint8_t)cannot(insn);
 		if (b->why)
 			break;
@@ -205,7 +223,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;
 		b->number = header.n_blocks + plan->n_blocks;
-		decode_block(plan, b, code, n, is_alone ? 1 : BLOCK_INSNS);
+		decode_block(plan, b, code, n, is_alone ? 1 : BLOCK_INSNS, true);
 		if (!n || (!b->n_insns && plan->n_blocks))
 			break;
 		b->code = keep(code, (uint32_t)(b->next - b->pc));
@@ -237,7 +255,7 @@ void plan_again(struct plan *plan, const struct group *g)
 			.code = (const uint8_t *)row->code,
 			.number = g->first_block + i,
 			.variant = cache_variant(g->first_block + i)};
-		decode_block(plan, b, b->code, row->bytes, row->n_insns);
+		decode_block(plan, b, (uint8_t *)row->code, row->bytes, row->n_insns, false);
 		b->why = cache_why(g->first_block + i);
 		b->is_checked = cache_is_checked(g->first_block + i);
 		cache_count_place(g->first_block + i, &b->count_at, &b->flags_dead);

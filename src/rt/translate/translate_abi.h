@@ -39,6 +39,8 @@ enum translate_service {
 				  program's; rsi: enum translate_why. The recorder lets it run on natively */
 	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
 	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
+	TRANSLATE_CODE = 7,    /* rdi: struct translate_bytes *, `address` is filled in: what its file has there. Another
+				  one's breakpoint may stand in memory */
 	TRANSLATE_REPORT = 5,  /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
 };
 
@@ -66,6 +68,12 @@ struct translate_region {
 #define TRANSLATE_REGION_WRITABLE 2u
 #define TRANSLATE_REGION_SHARED	  4u /* may change by another mapping */
 #define TRANSLATE_REGION_VSYSCALL 8u
+
+#define TRANSLATE_BYTES 16
+struct translate_bytes {
+	uint64_t address;
+	uint8_t bytes[TRANSLATE_BYTES]; /* zeros behind the end of the file's code */
+};
 
 /* A function that the recorder has a name for, or the unwind tables tell of. Addresses of this run. */
 struct translate_function {
