@@ -4,10 +4,10 @@
 # whatever is newer, because it needs neither clang nor npm.
 WASM_SRC := $(addprefix src/,$(addsuffix .c,\
 	$(addprefix base/,arena buf crc32c err json map mem nearest_names path_name sort span word_list) \
-	$(addprefix trace/,chunk_load layout reader reader_images reader_runs reader_tables record_cursor) \
+	$(addprefix trace/,chunk_load layout progress reader reader_images reader_runs reader_tables record_cursor) \
 	$(addprefix calltree/,arcs build build_counts build_events build_hooks build_life build_nodes build_samples \
 		call_costs calltree classes code_calls code_counts flat frame_names loss merge_stacks sample_walk \
-		sample_weight thread timeline) \
+		sample_weight thread timeline timeline_busy) \
 	$(addprefix query/,call_graph graph_layout query query_functions query_nodes query_paths query_threads \
 		query_waits transform tree_diff) \
 	$(addprefix cmd/report/,arcs_report flat_report hooks_cost hooks_report loss_report modules_report \

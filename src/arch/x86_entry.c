@@ -83,7 +83,7 @@ const struct x86_entry_slot *x86_entry_first(const struct x86_entry *e, int64_t 
 	for (uint32_t i = 0; i < e->n_slots; i++) {
 		const struct x86_entry_slot *s = &e->slots[i];
 
-		if (offset >= s->offset && offset < s->offset + s->bytes)
+		if (!s->is_push && offset >= s->offset && offset < s->offset + s->bytes)
 			return s->offset == offset ? s : NULL;
 	}
 	return NULL;
@@ -165,10 +165,13 @@ static void move_sp(struct follow *f, int64_t by)
 static void push(struct follow *f, struct x86_entry_value value)
 {
 	const struct x86_entry_value *sp = &f->e->regs[X86_ENTRY_SP];
+	uint32_t n = f->e->n_slots;
 
 	move_sp(f, -(int64_t)word_of(f->e));
 	if (sp->kind == X86_ENTRY_ADDRESS)
 		store(f, sp->offset, word_of(f->e), value);
+	if (f->e->n_slots > n)
+		f->e->slots[n].is_push = true;
 }
 
 static void pop(struct follow *f, const ZydisDecodedOperand *to)

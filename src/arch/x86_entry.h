@@ -41,6 +41,7 @@ struct x86_entry_slot {
 	uint8_t bytes;
 	uint32_t behind; /* bytes of code up to the end of the instruction that wrote it */
 	bool is_direct;	 /* the value is that of the register that was stored */
+	bool is_push;	 /* by push, which saves registers and makes room, and keeps no parameter */
 	struct x86_entry_value value;
 };
 
@@ -59,7 +60,7 @@ struct x86_entry {
 /* Follows the function that begins at `at` of a section's bytes, for at most `stop` bytes. */
 void x86_entry_follow(
 	struct x86_entry *e, struct span section, uint64_t at, bool is_64, uint32_t stop);
-/* What was put at an offset first; NULL when that was nothing, or something that begins before it. */
+/* What was moved to an offset first; NULL when that was nothing, or something that begins before it. */
 const struct x86_entry_slot *x86_entry_first(const struct x86_entry *e, int64_t offset);
 
 #endif

@@ -15,6 +15,9 @@
 /* Called when memory runs out; must not return. The default aborts. */
 void mem_set_failure_hook(void (*hook)(size_t bytes));
 
+/* Much memory is used from here on, megabytes of it: the first of the heap come in huge pages, where the kernel has them on
+ * request, since a fault for each small page would take a fifth of the time. Before threads are made. */
+void mem_expect_much(void);
 void *mem_alloc(size_t bytes); /* uninitialised; free with free() */
 void *mem_zalloc(size_t bytes);
 void *mem_calloc(size_t n, size_t bytes_each);

@@ -87,6 +87,17 @@ static bool is_link(const char *path)
 	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
+int output_check_apart(const char *path, const char *input, struct err *err)
+{
+	struct stat to, from;
+
+	if (stat(path, &to) < 0 || stat(input, &from) < 0 || !S_ISREG(to.st_mode) ||
+		to.st_dev != from.st_dev || to.st_ino != from.st_ino)
+		return 0;
+	return err_set(err, ERR_FAILED,
+		"'%s': is the file that is read; what is written needs another name", path);
+}
+
 char *output_follow(const char *path)
 {
 	char *at = mem_strdup(path), *to;

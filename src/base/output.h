@@ -24,6 +24,8 @@ enum output_place {
 enum output_place output_place(const char *path);
 /* 0 when whole files of ours may take the place, or be written there; else the sentence. */
 int output_check(const char *path, struct err *err);
+/* 0 unless writing to `path` would overwrite the regular file `input`, which is read. */
+int output_check_apart(const char *path, const char *input, struct err *err);
 /* Where a chain of links ends, also when nothing is there yet; a link itself only when that cannot be
  * told (an open file that was removed). Owned by the caller. */
 char *output_follow(const char *path);
@@ -44,8 +46,8 @@ struct output {
 
 /* Opens the file for writing, empty; `*fd` is the caller's. On failure all is as before, but for an
  * older PATH.old. A FIFO waits for its reader until it is given up. */
-int output_open(struct output *o, int *fd, const char *path, enum output_mode mode,
-	struct err *err);
+int output_open(
+	struct output *o, int *fd, const char *path, enum output_mode mode, struct err *err);
 /* The output is of no use: removes the file if this run made it, empties it if it was there before,
  * and puts the older one back. Devices and pipes stay as they are. */
 void output_discard(struct output *o);

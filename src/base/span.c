@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/span.h"
 
-uint64_t cursor_uleb(struct cursor *c)
+uint64_t cursor_uleb_long(struct cursor *c)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;

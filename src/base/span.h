@@ -111,7 +111,13 @@ static inline void cursor_skip(struct cursor *c, uint64_t n)
 }
 
 /* LEB128; more than 64 bits fail. */
-uint64_t cursor_uleb(struct cursor *c);
+uint64_t cursor_uleb_long(struct cursor *c);
+static inline uint64_t cursor_uleb(struct cursor *c)
+{
+	/* Most numbers have one byte. */
+	return c->p < c->end && *c->p < 0x80 && !c->failed ? *c->p++ : cursor_uleb_long(c);
+}
+
 int64_t cursor_sleb(struct cursor *c);
 
 /* A NUL-terminated text, NUL consumed; NULL and failed when there is no NUL. */

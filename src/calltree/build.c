@@ -199,6 +199,7 @@ static void walk(struct builder *b)
 {
 	struct trace_cursor *cursor;
 	struct trace_record record;
+	uint64_t n = 0;
 	struct err err = {0};
 	int rc = trace_cursor_open_some(&cursor, b->reader, b->is_played, 0, UINT64_MAX, &err);
 
@@ -214,6 +215,11 @@ static void walk(struct builder *b)
 		if (record.time >= b->to) {
 			b->continues = true;
 			break;
+		}
+		if (++n % PROGRESS_STEP == 0) {
+			progress_add(b->progress, PROGRESS_STEP);
+			if (progress_is_unwanted(b->progress))
+				break;
 		}
 		if (record.time > b->profile->end)
 			b->profile->end = record.time;
@@ -239,11 +245,13 @@ static void builder_release(struct builder *b)
 	frame_routines_release(&b->names);
 }
 
-static void builder_init(struct builder *b, struct profile *p, const struct trace_reader *r)
+static void builder_init(struct builder *b, struct profile *p, const struct trace_reader *r,
+	struct progress *progress)
 {
 	memset(b, 0, sizeof(*b));
 	b->profile = p;
 	b->reader = r;
+	b->progress = progress;
 	b->tree = p->tree;
 	b->threads = mem_calloc(p->n_threads, sizeof(*b->threads));
 	b->cpu_thread = mem_calloc(trace_reader_n_streams(r), sizeof(*b->cpu_thread));
@@ -312,6 +320,12 @@ static void finish(struct builder *b)
 	loss_sort_reasons(&p->loss);
 }
 
+static int nobody_wants(const struct trace_reader *r, struct err *err)
+{
+	return err_set(err, ERR_FAILED, "'%s': nobody waits for this selection any more",
+		trace_reader_name(r));
+}
+
 int profile_build(struct profile **out, const struct trace_reader *r,
 	const struct build_options *options, struct err *err)
 {
@@ -319,7 +333,7 @@ int profile_build(struct profile **out, const struct trace_reader *r,
 	struct builder b;
 	int rc;
 
-	builder_init(&b, p, r);
+	builder_init(&b, p, r, options->progress);
 	rc = choose_metric(&b, options->metric, err);
 	if (rc == 0) {
 		build_read_life(&b);
@@ -328,9 +342,12 @@ int profile_build(struct profile **out, const struct trace_reader *r,
 	if (rc == 0) {
 		build_hooks_begin(&b, options->keeps_cost);
 		place_window(&b, options);
+		progress_begin(b.progress, trace_reader_n_records(r));
 		walk(&b);
 		finish(&b);
-		rc = check_metric(&b, options->metric, err);
+		progress_end(b.progress);
+		rc = progress_is_unwanted(b.progress) ? nobody_wants(r, err)
+						      : check_metric(&b, options->metric, err);
 	}
 	builder_release(&b);
 	if (rc < 0)

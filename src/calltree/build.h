@@ -14,6 +14,7 @@
 #include "calltree/calltree.h"
 #include "calltree/loss.h"
 #include "calltree/sample_weight.h"
+#include "trace/progress.h"
 #include "trace/reader.h"
 #include "trace/records.h"
 
@@ -22,6 +23,7 @@ struct build_options {
 	const char *thread; /* only this one: a tid, PID_TID or a name; NULL: all */
 	uint64_t from, to;  /* from <= time < to, since the start of the trace */
 	bool keeps_cost;    /* of hooks, in the times: nothing is taken out */
+	struct progress *progress; /* NULL: nobody looks */
 };
 #define BUILD_OPTIONS_ALL ((struct build_options){.to = UINT64_MAX})
 
@@ -121,7 +123,7 @@ struct profile {
 	struct loss loss;
 };
 
-/* Fails when the metric or the thread is not in the trace. What cannot be read because the trace is
+/* Fails when the metric or the thread is not in the trace, and when nobody wants it any more. What cannot be read because the trace is
  * damaged is a loss, not a failure. */
 int profile_build(struct profile **out, const struct trace_reader *r,
 	const struct build_options *options, struct err *err);

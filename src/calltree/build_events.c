@@ -413,10 +413,11 @@ static void play_until(struct builder *b, uint32_t thread, uint64_t bound)
 	for (;;) {
 		if (state->run.n_left && !play_run(b, thread, bound))
 			break;
-		if (trace_runs_next_time(state->runs) > bound)
+		if (trace_runs_next_time(state->runs) > bound || progress_is_unwanted(b->progress))
 			break;
 		if (trace_run_next(state->runs, &state->run, &err) < 0)
 			build_note_damage(b, &err);
+		progress_add(b->progress, state->run.n_left);
 	}
 }
 

@@ -62,6 +62,7 @@ struct builder {
 	uint32_t wait_id;
 	bool has_resource;	      /* a record of the metric's use was seen */
 	uint64_t from, to;	      /* the window, absolute */
+	struct progress *progress;    /* NULL: nobody looks */
 	bool continues;		      /* the trace has records behind the window */
 	struct thread_state *threads; /* by thread id */
 	struct frame_routines names;

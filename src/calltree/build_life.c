@@ -81,7 +81,7 @@ static bool is_known(const struct trace_record *record)
 	case RECORD_MAJOR_PROBE:
 		return minor == RECORD_PROBE_LINE || minor == RECORD_PROBE_MAP;
 	case RECORD_MAJOR_STEP:
-		return minor >= RECORD_STEP_RUN && minor <= RECORD_STEP_TOLD;
+		return minor >= RECORD_STEP_RUN && minor <= RECORD_STEP_WAY;
 	case RECORD_MAJOR_PHASE:
 		return minor == RECORD_PHASE_STARTED || minor == RECORD_PHASE_ENDED;
 	}

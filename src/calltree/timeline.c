@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "calltree/sample_walk.h"
+#include "calltree/timeline_busy.h"
 #include "trace/step_records.h"
 
 struct open_span {
@@ -41,13 +42,6 @@ static uint64_t column_ns(const struct timeline *t)
 	uint64_t ns = (t->to - t->from) / t->n_columns;
 
 	return ns ? ns : 1;
-}
-
-static uint32_t column_of(const struct timeline *t, uint64_t time)
-{
-	double column = (double)(time - t->from) * t->n_columns / (double)(t->to - t->from);
-
-	return column < t->n_columns ? (uint32_t)column : t->n_columns - 1;
 }
 
 /* ---- calls ---- */
@@ -219,8 +213,8 @@ static void spread_busy(struct walker *w, uint32_t thread, uint64_t from, uint64
 
 	if (to < t->from || from >= t->to)
 		return;
-	first = column_of(t, from < t->from ? t->from : from);
-	last = column_of(t, to >= t->to ? t->to - 1 : to);
+	first = timeline_column(t, from < t->from ? t->from : from);
+	last = timeline_column(t, to >= t->to ? t->to - 1 : to);
 	share = n / (last - first + 1);
 	share = share ? share : 1;
 	for (uint32_t k = first; k <= last; k++)
@@ -270,12 +264,6 @@ static void told_record(struct walker *w, const struct trace_record *record, uin
 
 /* ---- records ---- */
 
-static void note_busy(struct walker *w, uint32_t thread, uint64_t time)
-{
-	if (time >= w->t->from && time < w->t->to)
-		w->t->busy[(size_t)thread * w->t->n_columns + column_of(w->t, time)]++;
-}
-
 static void routine_record(struct walker *w, const struct trace_record *record, uint32_t thread)
 {
 	uint64_t frame;
@@ -283,7 +271,7 @@ static void routine_record(struct walker *w, const struct trace_record *record, 
 	if (trace_record_numbers(w->r, record, &frame, 1, NULL) < 0 ||
 		frame >= trace_reader_n_frames(w->r))
 		return;
-	note_busy(w, thread, record->time);
+	timeline_note(w->t, thread, record->time, 1);
 	if (thread != w->t->thread)
 		return;
 	w->last = record->time;
@@ -300,10 +288,10 @@ static void add_point(struct walker *w, uint64_t time, uint32_t thread, uint32_t
 
 	if (time < t->from || !w->p->threads[thread].is_wanted)
 		return;
-	note_busy(w, thread, time);
+	timeline_note(t, thread, time, 1);
 	if (thread != t->thread || !frame)
 		return;
-	if (last && column_of(t, last->time) == column_of(t, time)) {
+	if (last && timeline_column(t, last->time) == timeline_column(t, time)) {
 		last->n++;
 		return;
 	}
@@ -406,23 +394,40 @@ static uint32_t busiest(const struct profile *p)
 	return best ? best : waiting;
 }
 
-/* The records before the window say what was open when it began. */
-static int walk(struct walker *w, struct err *err)
+/* The records before the window say what was open when it began. Of threads that are not drawn only the number of
+ * calls is of interest. */
+static int walk(struct walker *w, struct progress *progress, struct err *err)
 {
 	struct trace_record record;
 	struct trace_cursor *cursor;
 	struct err damage = {0};
-	int rc = trace_cursor_open(&cursor, w->r, TRACE_ALL_STREAMS, 0, w->t->to, err);
+	uint64_t n = 0;
+	bool *is_counted = timeline_counted_streams(w->t, w->p);
+	int rc = trace_cursor_open_some(&cursor, w->r, is_counted, 0, w->t->to, err);
 
-	if (rc < 0)
+	if (rc < 0) {
+		free(is_counted);
 		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0)
+	}
+	progress_begin(progress, trace_reader_n_records(w->r));
+	timeline_count(w->t, w->p, is_counted, progress);
+	free(is_counted);
+	while ((rc = trace_cursor_next(cursor, &record, &damage)) != 0) {
 		if (rc > 0)
 			take_record(w, &record);
 		else
 			w->t->is_cut = true;
+		if (++n % PROGRESS_STEP == 0)
+			progress_add(progress, PROGRESS_STEP);
+		if (n % PROGRESS_STEP == 0 && progress_is_unwanted(progress))
+			break;
+	}
 	trace_cursor_close(cursor);
-	return 0;
+	progress_end(progress);
+	return progress_is_unwanted(progress)
+		       ? err_set(err, ERR_FAILED, "'%s': nobody waits for this picture any more",
+				 trace_reader_name(w->r))
+		       : 0;
 }
 
 static uint32_t find_wait_metric(const struct trace_reader *r)
@@ -464,7 +469,7 @@ int timeline_init(struct timeline *t, const struct profile *p,
 	w.told = mem_calloc(p->n_threads, sizeof(*w.told));
 	w.wait_metric = find_wait_metric(p->reader);
 	change_stack(&w, 0);
-	rc = walk(&w, err);
+	rc = walk(&w, picture->progress, err);
 	end_open(&w);
 	end_waits(&w);
 	for (size_t k = 0; k < w.stacks.n; k++)

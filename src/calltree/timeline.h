@@ -64,6 +64,7 @@ struct timeline_picture {
 		to; /* from <= time < to, as in the trace; of it what is in the profile's window */
 	uint32_t thread; /* 0: the one with most samples and events */
 	uint32_t n_columns;
+	struct progress *progress; /* NULL: nobody looks */
 };
 #define TIMELINE_PICTURE_ALL ((struct timeline_picture){.to = UINT64_MAX})
 

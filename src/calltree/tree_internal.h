@@ -17,11 +17,11 @@ struct calltree {
 	struct calltree_node *nodes; /* [0] is reserved; in a block of memory, at a cache line */
 	size_t n_nodes, cap_nodes;
 	void *nodes_block;
-	VEC(uint64_t) seen;	 /* by node: the tree's time when it was created */
-	struct intern keys;	 /* name NUL image NUL class; dense id + 1 = routine */
-	uint32_t *children;	 /* hash table of nodes by (parent, routine, site); 0 = empty */
-	size_t cap_children;	 /* 0 or a power of two */
-	struct buf key;		 /* the key being looked up */
+	VEC(uint64_t) seen;	     /* by node: the tree's time when it was created */
+	struct intern keys;	     /* name NUL image NUL class; dense id + 1 = routine */
+	uint32_t *children;	     /* hash table of nodes by (parent, routine, site); 0 = empty */
+	size_t cap_children;	     /* 0 or a power of two */
+	struct buf key;		     /* the key being looked up */
 	VEC(uint32_t) last_instance; /* by routine: the end of its chain */
 	struct intern sites;	     /* labels of call sites; dense id + 1 = site */
 	VEC(uint32_t) site_of;	     /* by node; those behind it have none */
@@ -29,7 +29,7 @@ struct calltree {
 	uint64_t time;	  /* given to new nodes as `seen` */
 	bool is_unsorted; /* a node was first seen before the one that was created before it */
 	bool has_events, has_samples, has_estimates;
-	bool is_by_samples; /* events do not measure the metric */
+	bool is_by_samples;	     /* events do not measure the metric */
 	struct calltree_cost *costs; /* by routine, those behind have none; NULL = none has */
 	uint32_t n_costs;
 	bool ranges_are_raw; /* min and max came with the calls, and have the costs in them */
@@ -95,20 +95,33 @@ static inline uint32_t tree_child(struct calltree *t, uint32_t parent, uint32_t 
 	return guess;
 }
 
+static inline struct calltree_node *thread_node(const struct calltree_thread *thread)
+{
+	return &thread->tree->nodes[thread->calls[thread->n_calls - 1].node];
+}
+
 static inline void thread_charge(struct calltree_thread *thread, uint64_t amount)
 {
-	thread->tree->nodes[thread->calls[thread->n_calls - 1].node].base += amount;
+	thread_node(thread)->base += amount;
 	thread->charged += amount;
 }
 
-/* Times that go back charge nothing. */
-static inline void thread_advance(struct calltree_thread *thread, uint64_t time)
+/* Times that go back charge nothing. `node` is thread_node's, which callers have at hand. */
+static inline void thread_advance_in(
+	struct calltree_thread *thread, struct calltree_node *node, uint64_t time)
 {
 	if (time <= thread->time)
 		return;
-	if (thread->is_running)
-		thread_charge(thread, time - thread->time);
+	if (thread->is_running) {
+		node->base += time - thread->time;
+		thread->charged += time - thread->time;
+	}
 	thread->time = time;
+}
+
+static inline void thread_advance(struct calltree_thread *thread, uint64_t time)
+{
+	thread_advance_in(thread, thread_node(thread), time);
 }
 
 /* The hook of a call begins before the call, and goes on in it. Returns where the call's part begins.
@@ -127,12 +140,12 @@ static inline uint64_t thread_pass_cost(struct calltree_thread *thread, uint32_t
 
 static inline void thread_enter(struct calltree_thread *thread, uint64_t time, uint32_t routine)
 {
+	uint32_t parent = thread->calls[thread->n_calls - 1].node, id;
 	struct calltree_node *node;
-	uint32_t id;
 
-	thread_advance(thread, time);
+	thread_advance_in(thread, &thread->tree->nodes[parent], time);
 	thread->tree->time = time;
-	id = tree_child(thread->tree, thread->calls[thread->n_calls - 1].node, routine);
+	id = tree_child(thread->tree, parent, routine);
 	if (__builtin_expect(thread->n_calls == thread->cap_calls, 0))
 		calltree_grow_calls(thread);
 	thread->calls[thread->n_calls++] = (struct open_call){
@@ -145,10 +158,10 @@ static inline void thread_enter(struct calltree_thread *thread, uint64_t time, u
 	thread->charged += thread->per_call;
 }
 
-static inline void thread_pop(struct calltree_thread *thread)
+/* `node` is thread_node's. */
+static inline void thread_pop_from(struct calltree_thread *thread, struct calltree_node *node)
 {
 	const struct open_call *call = &thread->calls[--thread->n_calls];
-	struct calltree_node *node = &thread->tree->nodes[call->node];
 	uint64_t cum = thread->charged - call->charged;
 	uint64_t cost = (thread->cost - call->cost) / CALLTREE_COST_UNIT;
 
@@ -158,14 +171,21 @@ static inline void thread_pop(struct calltree_thread *thread)
 	node->max = cum > node->max ? cum : node->max;
 }
 
+static inline void thread_pop(struct calltree_thread *thread)
+{
+	thread_pop_from(thread, thread_node(thread));
+}
+
 static inline bool thread_leave(struct calltree_thread *thread, uint64_t time, uint32_t routine)
 {
-	thread_advance(thread, time);
+	struct calltree_node *node = thread_node(thread);
+
+	thread_advance_in(thread, node, time);
 	if (__builtin_expect(
 		    thread->calls[thread->n_calls - 1].routine != routine || thread->n_calls == 1,
 		    0))
 		return calltree_leave_outer(thread, routine);
-	thread_pop(thread);
+	thread_pop_from(thread, node);
 	return true;
 }
 

@@ -20,9 +20,10 @@
 
 #include "classfile/bytecode.h"
 
-#define CALL_BYTES 6u /* sipush or ldc_w, invokestatic */
-#define CODE_MAX   65535u
-#define TABLE_MAX  65535u
+#define CALL_BYTES   6u /* sipush or ldc_w, invokestatic */
+#define CODE_MAX     65535u
+#define COMPILED_MAX 8000u /* HotSpot interprets longer ones always (DontCompileHugeMethods) */
+#define TABLE_MAX    65535u
 
 /* The attribute's parts, as they were. */
 struct old_code {
@@ -107,6 +108,12 @@ static int32_t be16_at(const uint8_t *p)
 	return (int16_t)(p[0] << 8 | p[1]);
 }
 
+/* A class's initialiser runs once. */
+static bool may_be_compiled(const struct method_move *v)
+{
+	return v->code.n <= COMPILED_MAX && strcmp(v->m->name, "<clinit>") != 0;
+}
+
 static bool lay_out(struct method_move *v)
 {
 	uint32_t pos = CALL_BYTES + bytecodes_begin_bytes(v);
@@ -130,6 +137,9 @@ static bool lay_out(struct method_move *v)
 	v->to[v->code.n] = v->handler = pos;
 	if (pos + leave_bytes(v) + 1 > CODE_MAX)
 		return refuse(v, "it would become longer than 64 KiB");
+	if (pos + leave_bytes(v) + 1 > COMPILED_MAX && may_be_compiled(v))
+		return refuse(v,
+			"it would become longer than 8000 bytes, and the JVM does not compile such methods");
 	return true;
 }
 

@@ -22,14 +22,16 @@
 #include "cmd/count_link.h"
 #include "cmd/count_run.h"
 #include "insert/link_command.h"
+#include "process/own_file.h"
 
 #define LINKERS_BUILT	  "libexec/weir"
 #define LINKERS_INSTALLED "../libexec/weir"
 
 static const struct option_spec count_options[] = {
-	{'o', "output", OPTION_TEXT, "FILE", "of a program: write the counts there (default trace.weir)",
-		INSERT_OPTION(output)},
-	{'p', "pid", OPTION_TEXT, "PID", "count running processes; a comma list", INSERT_OPTION(pids)},
+	{'o', "output", OPTION_TEXT, "FILE",
+		"of a program: write the counts there (default trace.weir)", INSERT_OPTION(output)},
+	{'p', "pid", OPTION_TEXT, "PID", "count running processes; a comma list",
+		INSERT_OPTION(pids)},
 	{0, "duration", OPTION_SECONDS, "S", "of a program: end the counting after S seconds",
 		INSERT_OPTION(duration_s)},
 	INSERT_OPTION_ROWS,
@@ -190,7 +192,7 @@ static int run_driver(char **argv, const char *linkers)
 int count_driver_main(char **argv)
 {
 	const char *name = path_base_name(argv[0]);
-	char *linkers = count_own_file(LINKERS_BUILT, LINKERS_INSTALLED);
+	char *linkers = own_file_find(LINKERS_BUILT, LINKERS_INSTALLED);
 	char *driver = count_find_program(getenv("PATH"), name);
 	int status = STATUS_FAILED;
 
@@ -245,7 +247,7 @@ static int run_in_setup(int argc, char **argv, const struct insert_arguments *a)
 
 	if (is_linker_name(argv[0]))
 		return run_linker(argc, argv, a);
-	linkers = count_own_file(LINKERS_BUILT, LINKERS_INSTALLED);
+	linkers = own_file_find(LINKERS_BUILT, LINKERS_INSTALLED);
 	if (!linkers) {
 		fprintf(stderr,
 			"weir: " LINKERS_BUILT ": is not beside the program (make builds it)\n");
@@ -287,8 +289,8 @@ static int count_links(const struct command *command, const struct insert_argume
 	int status;
 
 	if (argc < 1)
-		return options_usage_error(
-			command, "nothing to count: give a link command, or -- and a command, or -p PID");
+		return options_usage_error(command,
+			"nothing to count: give a link command, or -- and a command, or -p PID");
 	status = insert_setup_init(&setup, command, a);
 	if (status != STATUS_DONE)
 		return status;
@@ -317,10 +319,12 @@ static int run(const struct command *command, int argc, char **argv)
 		if (options_choose_user(command, given, users[is_program].name, "", users, 2) < 0)
 			status = STATUS_USAGE;
 		else if (is_program && !a.pids && !argc)
-			status = options_usage_error(command, "nothing to count: give a command or -p PID");
+			status = options_usage_error(
+				command, "nothing to count: give a command or -p PID");
 		else
-			status = is_program ? count_program(command, &a, argc, argv)
-					    : count_links(command, &a, argc, words + first, words + 1);
+			status = is_program
+					 ? count_program(command, &a, argc, argv)
+					 : count_links(command, &a, argc, words + first, words + 1);
 	}
 	insert_arguments_release(&a);
 	free(words);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files and processes of `weir count`. */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -14,27 +13,6 @@
 #include "base/mem.h"
 #include "cmd/count_link.h"
 #include "cmd/record_run.h"
-#include "process/proc.h"
-
-char *count_own_file(const char *built, const char *installed)
-{
-	const char *const places[] = {built, installed};
-	char exe[PATH_MAX];
-	char *slash;
-
-	proc_exe(0, exe, sizeof(exe));
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = 0;
-	for (size_t i = 0; i < 2; i++) {
-		char *path = mem_printf("%s/%s", exe, places[i]);
-
-		if (access(path, F_OK) == 0)
-			return path;
-		free(path);
-	}
-	return NULL;
-}
 
 static bool is_this_program(const struct stat *st)
 {

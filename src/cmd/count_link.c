@@ -23,6 +23,7 @@
 #include "cmd/counted_scripts.h"
 #include "insert/left_objects.h"
 #include "insert/link_command.h"
+#include "process/own_file.h"
 
 #define LIBRARY_BUILT	  "lib/x86_64-linux-gnu/libweircount.a"
 #define LIBRARY_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweircount.a"
@@ -307,7 +308,7 @@ static int link_files(struct counted_link *l, const char *library)
 
 static int link_counted(struct counted_link *l)
 {
-	char *library = count_own_file(LIBRARY_BUILT, LIBRARY_INSTALLED);
+	char *library = own_file_find(LIBRARY_BUILT, LIBRARY_INSTALLED);
 	struct err err = {0};
 	int status = STATUS_FAILED;
 

@@ -24,10 +24,6 @@ int count_link(const char *linker, char **args, size_t n, const struct insert_ar
  * been said. */
 bool count_options_from_environment(struct insert_arguments *a, struct link_words *words);
 
-/* A file of ours, relative to the folder of the program: in the build folder or where `make
- * install` puts it; NULL when neither is there. The caller frees it. */
-char *count_own_file(const char *built, const char *installed);
-
 /* Runs it and waits; its exit status, or the same death. */
 int count_run_child(const char *file, char *const *argv);
 

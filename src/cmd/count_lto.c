@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/count_link.h"
+#include "process/own_file.h"
 
 #define WRAPPER_NAME	  "weir-lto-wrapper"
 #define WRAPPER_BUILT	  "libexec/weir/" WRAPPER_NAME
@@ -68,7 +69,7 @@ static int write_names(int fd, struct counted_files *c)
 int lto_link_begin(struct lto_link *lto, struct counted_files *c, struct link_command *command,
 	struct err *err)
 {
-	char *ours = count_own_file(WRAPPER_BUILT, WRAPPER_INSTALLED), *theirs;
+	char *ours = own_file_find(WRAPPER_BUILT, WRAPPER_INSTALLED), *theirs;
 
 	if (!ours)
 		return err_set(err, ERR_NOT_FOUND,

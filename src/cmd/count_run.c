@@ -5,12 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/count_link.h"
 #include "cmd/keeper.h"
 #include "cmd/options.h"
-
-#define TRANSLATOR_BUILT     "lib/x86_64-linux-gnu/libweirtranslate.so"
-#define TRANSLATOR_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweirtranslate.so"
 
 _Static_assert(sizeof(struct translate_result) <= KEEPER_RESULT_MAX, "a result is in one packet");
 
@@ -51,13 +47,13 @@ int count_run(const struct translate_options *options, enum record_talk talk)
 		.talk = talk,
 		.unit = "instructions"};
 	struct translate_result r;
-	char *translator = count_own_file(TRANSLATOR_BUILT, TRANSLATOR_INSTALLED);
+	char *translator = translator_find();
 	int status = STATUS_FAILED;
 
 	o.translator = translator;
 	if (!translator) {
-		fprintf(stderr, "weir: %s: is not beside the program (make builds it)\n",
-			TRANSLATOR_BUILT);
+		fputs("weir: libweirtranslate.so: is not beside the program (make builds it)\n",
+			stderr);
 	} else if (keeper_run(&k, &r, &status)) {
 		if (r.write_error.code)
 			command_fail(&r.write_error);
@@ -72,10 +68,5 @@ int count_run(const struct translate_options *options, enum record_talk talk)
 
 const char *count_run_hindrance(void)
 {
-	char *translator = count_own_file(TRANSLATOR_BUILT, TRANSLATOR_INSTALLED);
-	const char *why =
-		translator ? translate_hindrance(translator) : "its translator is not beside weir";
-
-	free(translator);
-	return why;
+	return translate_hindrance();
 }

@@ -82,8 +82,12 @@ static int write_file(struct export_source *source, const char *path, struct err
 {
 	struct output output;
 	FILE *out;
-	int fd, failed, rc = output_open(&output, &fd, path, OUTPUT_MODE_OVERWRITE, err);
+	const struct trace_reader *read =
+		source->profile ? source->profile->reader : source->reader;
+	int fd, failed, rc = output_check_apart(path, trace_reader_name(read), err);
 
+	if (rc == 0)
+		rc = output_open(&output, &fd, path, OUTPUT_MODE_OVERWRITE, err);
 	if (rc < 0)
 		return rc;
 	out = fdopen(fd, "wb");

@@ -128,8 +128,7 @@ static int open_file(struct trace_reader **out, const char *path,
 	if (is_count_file(path))
 		return open_count_file(out, path, options, err);
 	rc = resolver_open_trace(&reader, path, options->catalog, err);
-	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN &&
-		trace_reader_has_kind(reader, RECORD_MAJOR_STEP, RECORD_STEP_RUN))
+	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN && trace_reader_has_steps(reader))
 		rc = count_steps(&reader, path, options->steps, err);
 	if (rc == 0)
 		*out = reader;

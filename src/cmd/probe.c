@@ -15,6 +15,7 @@
 #include "probe/compile/compile.h"
 #include "probe/stream/stream_file.h"
 #include "process/launch.h"
+#include "symbols/debug_file.h"
 
 #define INPUT_BYTES_MAX	 ((size_t)256 << 20)
 #define STRING_BYTES_MAX 10240
@@ -61,6 +62,8 @@ static const struct option_spec probe_options[] = {
 	{0, "probe-filter", OPTION_TEXT, "REGEX",
 		"leave out trace points whose text does not match; begin, end and error stay",
 		AT(point_filter)},
+	{0, "debuginfo", OPTION_TEXTS, "DIR", "look there for separate debug files, first",
+		AT(debug_folders)},
 	{0, "bench", OPTION_FLAG, NULL, "time the clauses bench:NAME, and end", AT(bench)},
 	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
 	/* What users of bpftrace type. */
@@ -70,6 +73,7 @@ static const struct option_spec probe_options[] = {
 	{'k', "runtime-warnings", OPTION_FLAG, NULL, option_old_name, AT(foreign.warns)},
 	{0, "info", OPTION_FLAG, NULL, option_old_name, AT(foreign.info)},
 	{0, "mode", OPTION_TEXT, "bench", option_old_name, AT(foreign.mode)},
+	{0, "usdt-file-activation", OPTION_FLAG, NULL, option_old_name, AT(foreign.semaphores)},
 	{'V', "version", OPTION_FLAG, NULL, option_old_name, AT(foreign.version)},
 	{0},
 };
@@ -585,9 +589,11 @@ static int run(const struct command *command, int argc, char **argv)
 
 	if (options_begin(command, &a, &argc, &argv, &status)) {
 		a.bench |= a.foreign.mode != NULL;
+		debug_files_ask((const char *const *)a.debug_folders.v, a.debug_folders.n);
 		status = answer_foreign(&a) ? STATUS_DONE : run_asked(&setup, argc, argv);
 	}
 	vec_release(&a.foreign.folders);
+	vec_release(&a.debug_folders);
 	vec_release(&a.scripts);
 	vec_release(&a.files);
 	vec_release(&a.pids);

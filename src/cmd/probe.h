@@ -31,12 +31,13 @@ struct probe_arguments {
 	const char *without, *control;
 	bool no_warnings, bench;
 	const char *point_filter;
-	/* Options of bpftrace that are understood: records are written when they come, headers are not read, and
-	 * losses are always told. */
+	struct option_texts debug_folders; /* --debuginfo */
+	/* Options of bpftrace that are understood: records are written when they come, headers are not read,
+	 * losses are always told, and semaphores are those of the file. */
 	struct {
 		const char *buffering, *mode;
 		struct option_texts folders;
-		bool warns, info, version;
+		bool warns, info, version, semaphores;
 	} foreign;
 };
 

@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SYSTEM_BYTES_MAX ((size_t)1 << 20) /* of what system() prints */
+#include "base/clock.h"
+
+#define SYSTEM_BYTES_MAX  ((size_t)1 << 20) /* of what system() prints */
+#define COMMANDS_AFTER_NS 1000000000	    /* those still waiting when a signal ends the run */
 
 void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 {
@@ -123,6 +126,13 @@ static void run_shell(const char *command, int out_fd, const struct run *run)
 }
 
 /* What the command prints takes its place among the records, so we wait for it. */
+/* Who presses Ctrl-C does not wait for thousands of commands; those of end{} are run. */
+static bool is_too_late(const struct probe_output *o, const struct stream_record *r)
+{
+	return o->over_ns && r->time_ns <= o->over_ns &&
+	       clock_mono_ns() - o->over_ns > COMMANDS_AFTER_NS;
+}
+
 static void run_system(struct probe_output *o, const struct stream_format *f, struct span args)
 {
 	struct buf command = {0}, text = {0};
@@ -170,7 +180,7 @@ static void write_message(struct probe_output *o, const struct stream_format *f,
 		return;
 	}
 	fflush(o->setup->out);
-	if (f->kind == FORMAT_ERRORF || !o->setup->a->quiet)
+	if (f->kind == FORMAT_ERRORF || (!o->setup->a->quiet && !o->setup->a->no_warnings))
 		fwrite(o->text.p, 1, o->text.n, stderr);
 	buf_reset(&o->text);
 }
@@ -188,7 +198,9 @@ static void write_record(struct probe_output *o, const struct stream_record *r, 
 	} else if (f->kind == FORMAT_PRINT_ENTRY) {
 		print_entries(o, f->map_i, args, 0, 0);
 	} else if (f->kind == FORMAT_SYSTEM) {
-		if (o->setup->a->unsafe)
+		if (is_too_late(o, r))
+			o->n_not_run++;
+		else if (o->setup->a->unsafe)
 			run_system(o, f, args);
 	} else if (f->kind == FORMAT_ERRORF || f->kind == FORMAT_WARNF) {
 		write_message(o, f, args);

@@ -15,11 +15,13 @@ struct probe_output {
 	struct printer *printer;
 	struct session_names *names;
 	const struct run *run; /* that commands of system() leave */
-	struct buf text;      /* of the record being written */
-	bool holds;	      /* nothing is written until probe_output_let_go */
+	struct buf text;       /* of the record being written */
+	bool holds;	       /* nothing is written until probe_output_let_go */
 	struct buf held;
-	bool is_in_line;      /* what was written last did not end its line */
-	int write_errno;      /* why the output cannot be written; 0 = it can */
+	bool is_in_line;    /* what was written last did not end its line */
+	int write_errno;    /* why the output cannot be written; 0 = it can */
+	uint64_t over_ns;   /* when a signal ended the run; 0: none has */
+	uint64_t n_not_run; /* commands of system(), of before that: there was no time left */
 };
 
 /* Before anything is attached; `pids` are the traced processes, none: all. */

@@ -160,12 +160,12 @@ static void say_attached(const struct probing *r)
 
 	probe_session_facts(r->session, &facts);
 	facts.n_sites += count_unattached(r->stream);
+	if (a->quiet)
+		return;
 	if (r->setup->is_json)
 		fprintf(r->setup->out,
 			"{\"type\": \"attached_probes\", \"count\": %u, \"data\": {\"probes\": %u}}\n",
 			facts.n_sites, facts.n_sites);
-	if (a->quiet)
-		return;
 	fprintf(stderr, "Attached %u probe%s\n", facts.n_sites, facts.n_sites == 1 ? "" : "s");
 	if (!a->verbose)
 		return;
@@ -330,6 +330,8 @@ static void finish(void *ctx, int rc)
 
 	if (rc < 0)
 		return;
+	if (r->run.is_interrupted)
+		r->output.over_ns = clock_mono_ns();
 	probe_session_end(r->session);
 	if (!r->output.write_errno && !r->stream->hides_maps)
 		probe_output_maps(&r->output);
@@ -340,7 +342,8 @@ static void goes_on_running(void *ctx)
 {
 	const struct probing *r = ctx;
 
-	fprintf(stderr, "weir: '%s' (process %d) goes on running\n", r->run.command[0], r->run.child.pid);
+	fprintf(stderr, "weir: '%s' (process %d) goes on running\n", r->run.command[0],
+		r->run.child.pid);
 }
 
 static int tell_losses(const struct probing *r)
@@ -352,6 +355,11 @@ static int tell_losses(const struct probing *r)
 		fprintf(stderr,
 			"weir: %" PRIu64 " records of mappings were lost: names may be missing\n",
 			session_names_n_lost(r->output.names));
+	if (r->output.n_not_run)
+		fprintf(stderr,
+			"weir: %" PRIu64 " commands of system() were not run: the run was ended\n",
+			r->output.n_not_run);
+	has_losses |= r->output.n_not_run != 0;
 	if (r->is_strict_end)
 		fputs("weir: --strict: ended because of the losses above\n", stderr);
 	return has_losses && status == STATUS_DONE ? STATUS_LOSSES : status;

@@ -29,7 +29,7 @@ struct report_arguments {
 /* Which kinds know which of them: kinds.c. */
 static const struct option_spec report_option_table[] = {
 	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", AT(report.json)},
-	{0, "html", OPTION_TEXT, "FILE", "the page of weir view as one file, instead of a report",
+	{0, "html", OPTION_TEXT, "FILE", "the page of weir view as one file ('-': standard output)",
 		AT(html)},
 	{0, "sort", OPTION_TEXT, "COLUMN", "order of the rows (tree: of siblings)",
 		AT(report.query.sort)},
@@ -158,7 +158,7 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 	struct steps *steps;
 	int rc;
 
-	if (!trace_reader_has_kind(report->reader, RECORD_MAJOR_STEP, RECORD_STEP_RUN))
+	if (!trace_reader_has_steps(report->reader))
 		return err_set(err, ERR_NOT_FOUND,
 			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
 			trace_reader_name(report->reader));
@@ -190,18 +190,13 @@ static int open_and_render(const struct report_arguments *a, const struct report
 
 /* A file that could not be written as a whole does not stay. `before_path`: NULL when there is one trace
  * alone. */
-static int write_html(const struct report_arguments *a, const char *before_path, const char *trace,
-	struct err *err)
+static int write_html_file(const struct report_arguments *a, struct trace_reader *reader,
+	struct trace_reader *before, struct err *err)
 {
-	struct trace_reader *reader = NULL, *before = NULL;
 	struct output output;
 	FILE *out;
-	int fd, failed, rc = open_trace(&reader, trace, &a->open, err);
+	int fd, failed, rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
 
-	if (rc >= 0 && before_path)
-		rc = open_trace(&before, before_path, &a->open, err);
-	if (rc >= 0)
-		rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
 	if (rc < 0) {
 		trace_reader_close(reader);
 		trace_reader_close(before);
@@ -217,6 +212,28 @@ static int write_html(const struct report_arguments *a, const char *before_path,
 		output_discard(&output);
 	output_release(&output);
 	return rc;
+}
+
+static int write_html(const struct report_arguments *a, const char *before_path, const char *trace,
+	struct err *err)
+{
+	struct trace_reader *reader = NULL, *before = NULL;
+	int rc = open_trace(&reader, trace, &a->open, err);
+
+	if (rc >= 0 && before_path)
+		rc = open_trace(&before, before_path, &a->open, err);
+	if (rc >= 0)
+		rc = output_check_apart(a->html, trace, err);
+	if (rc >= 0 && before_path)
+		rc = output_check_apart(a->html, before_path, err);
+	if (rc < 0) {
+		trace_reader_close(reader);
+		trace_reader_close(before);
+		return rc;
+	}
+	return strcmp(a->html, "-")
+		       ? write_html_file(a, reader, before, err)
+		       : html_page_write(stdout, reader, before, a->open.counts.exe, err);
 }
 
 /* What people like better than what programs read. */

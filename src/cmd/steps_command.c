@@ -30,7 +30,7 @@ static const struct option_spec steps_options[] = {
 		AT(o.output)},
 	{'p', "pid", OPTION_TEXT, "PID", "attach to running processes; a comma list", AT(pids)},
 	{0, "engine", OPTION_TEXT, "NAME",
-		"how it is traced: ptrace or branch (default: the first that can)", AT(o.engine)},
+		"how it is traced: translate, branch or ptrace (default: the first that can)", AT(o.engine)},
 	{0, "from", OPTION_TEXT, "FUNC", "trace from the first call of this function on", AT(from)},
 	{0, "to", OPTION_TEXT, "FUNC", "trace up to the next call of this function", AT(to)},
 	{0, "around", OPTION_TEXT, "FUNC", "trace the calls of this function, with all they call",

@@ -4,6 +4,7 @@
  * a token, so that others on the machine do not see what is shown.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -37,11 +38,18 @@ static unsigned status_of(const struct err *err)
 								   : 500;
 }
 
-static void answer_question(struct view_engine *engine, const char *question, struct http_answer *a)
+/* What is not at once is a question. */
+static void answer_in_turn(void *ctx, const char *path, struct http_answer *a)
 {
+	const char *question = path + strlen("q/");
+	struct view_engine *engine = ctx;
 	struct err err = {0};
+	int rc;
 
-	if (view_answer(engine, question, strlen(question), &a->body, &err) < 0) {
+	view_until(engine, &a->is_unwanted);
+	rc = view_answer(engine, question, strlen(question), &a->body, &err);
+	view_until(engine, NULL);
+	if (rc < 0) {
 		a->status = status_of(&err);
 		buf_reset(&a->body);
 		buf_printf(&a->body, "%s\n", err.text);
@@ -51,28 +59,40 @@ static void answer_question(struct view_engine *engine, const char *question, st
 		a->body.n && a->body.p[0] == '{' ? "application/json" : "application/octet-stream";
 }
 
-static void answer(void *ctx, const char *path, struct http_answer *a)
+static void answer_progress(const struct view_engine *engine, struct http_answer *a)
+{
+	uint64_t done, whole;
+
+	view_progress(engine, &done, &whole);
+	a->type = "application/json";
+	buf_printf(&a->body, "{\"done\": %" PRIu64 ", \"whole\": %" PRIu64 "}\n", done, whole);
+}
+
+static bool answer_at_once(void *ctx, const char *path, struct http_answer *a)
 {
 	const struct page_file *file;
 
-	if (!strncmp(path, "q/", 2)) {
-		answer_question(ctx, path + 2, a);
-		return;
+	if (!strcmp(path, "q/progress")) {
+		answer_progress(ctx, a);
+		return true;
 	}
+	if (!strncmp(path, "q/", 2))
+		return false;
 	file = page_file_find(*path ? path : "page.html");
 	if (file) {
 		a->type = file->type;
 		buf_put(&a->body, file->bytes.p, file->bytes.n);
-		return;
+		return true;
 	}
 	a->status = 404;
 	buf_put_cstr(&a->body, "There is no such page.\n");
+	return true;
 }
 
 /* From another machine the port has to be led here: that somebody sits there is known by ssh, or by a port that was
  * chosen, since sudo and screen hide what ssh says. */
-static void say_address(
-	const struct http_server *s, const char *before, const char *trace, bool is_chosen)
+static int say_address(const struct http_server *s, const char *before, const char *trace,
+	bool is_chosen, struct err *err)
 {
 	bool is_remote = is_chosen || getenv("SSH_CONNECTION");
 	char host[256] = "HOST";
@@ -86,7 +106,10 @@ static void say_address(
 	if (is_remote && gethostname(host, sizeof(host) - 1) == 0)
 		printf("weir: from your own machine: ssh -N -L %u:127.0.0.1:%u %s, then open the same address there\n",
 			port, port, host);
-	fflush(stdout);
+	return fflush(stdout) || ferror(stdout)
+		       ? err_sys(err, errno,
+				 "the address of the page cannot be told: standard output")
+		       : 0;
 }
 
 static void wait_for_end(void)
@@ -123,6 +146,7 @@ static int view(
 	struct view_more more = {&sources, view_answer_here};
 	struct trace_reader *reader, *before = NULL;
 	struct view_engine *engine;
+	struct http_answers answers = {.at_once = answer_at_once, .in_turn = answer_in_turn};
 	struct http_server *server;
 	int rc;
 
@@ -136,10 +160,12 @@ static int view(
 	}
 	sources.engine = engine = view_engine_new(reader, before, &more);
 	hold_signals();
-	rc = http_server_open(&server, (uint16_t)a->port, answer, engine, err);
+	answers.ctx = engine;
+	rc = http_server_open(&server, (uint16_t)a->port, &answers, err);
 	if (rc == 0) {
-		say_address(server, before_path, path, a->port != 0);
-		wait_for_end();
+		rc = say_address(server, before_path, path, a->port != 0, err);
+		if (rc == 0)
+			wait_for_end();
 		http_server_close(server);
 	}
 	view_engine_free(engine);

@@ -9,6 +9,7 @@
 #define ABBREV_FIXED_MAX    (1u << 30) /* bytes of an entry's values */
 #define ABBREV_DIRECT_EXTRA 16	       /* a table by code may have this many holes, */
 #define ABBREV_DIRECT_TIMES 4	       /* and this many times the codes in use */
+#define ABBREV_USUAL	    64	       /* a table has as many, and as many reads, or fewer */
 
 static enum die_slot slot_of(uint64_t attr)
 {
@@ -156,17 +157,21 @@ static void arrange(
 {
 	uint64_t limit = (uint64_t)n * ABBREV_DIRECT_TIMES + ABBREV_DIRECT_EXTRA;
 	uint64_t last = 0;
+	size_t n_sparse = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (by_code[i].key < limit && by_code[i].key > last)
 			last = by_code[i].key;
 	vec_ensure_zero(&t->direct, (size_t)last + 1);
-	sort_pairs(by_code, n);
-	for (size_t i = 0; i < n; i++) {
-		if (by_code[i].key <= last) {
+	for (size_t i = 0; i < n; i++)
+		if (by_code[i].key <= last)
 			t->direct.v[by_code[i].key] = all[by_code[i].i];
-			continue;
-		}
+		else
+			n_sparse++;
+	if (!n_sparse)
+		return;
+	sort_pairs(by_code, n);
+	for (size_t i = n - n_sparse; i < n; i++) {
 		vec_push(&t->codes, by_code[i].key);
 		vec_push(&t->sparse, all[by_code[i].i]);
 	}
@@ -182,7 +187,9 @@ int abbrev_table_init(struct abbrev_table *t, struct span bytes, uint64_t offset
 
 	*t = (struct abbrev_table){.offset = offset, .sizes = sizes};
 	vec_reserve(&t->steps, 1); /* never NULL, so that readers may add to it */
-	vec_reserve(&t->reads, 1);
+	vec_reserve(&t->reads, ABBREV_USUAL);
+	vec_reserve(&codes, ABBREV_USUAL);
+	vec_reserve(&all, ABBREV_USUAL);
 	while (!is_whole) {
 		struct compiler c = {.table = t};
 		uint64_t code = cursor_uleb(&in);

@@ -47,6 +47,8 @@ enum form_how form_how(uint64_t form, struct form_sizes sizes)
 	enum form_how offset = sizes.offset == 8 ? HOW_8 : HOW_4;
 	enum form_how addr = sizes.addr == 8 ? HOW_8 : HOW_4;
 
+	if (form < sizeof(plain_how) && plain_how[form])
+		return plain_how[form];
 	switch (form) {
 	case FORM_ADDR:
 		return addr;
@@ -63,7 +65,7 @@ enum form_how form_how(uint64_t form, struct form_sizes sizes)
 	case FORM_GNU_STR_INDEX:
 		return HOW_ULEB;
 	default:
-		return form < sizeof(plain_how) ? plain_how[form] : HOW_UNKNOWN;
+		return HOW_UNKNOWN;
 	}
 }
 

@@ -199,16 +199,30 @@ static void put_head(struct emit *e, uint32_t block_i)
 	(void)start;
 }
 
+/* An instruction as it was: most are, and are copied by moves of a fixed size where there is room. */
+static void put_old(struct emit *e, const struct code_insn *insn)
+{
+	struct buf *b = &e->bytes;
+	const uint8_t *old = e->section->bytes.p + insn->offset;
+
+	if (e->section->bytes.n - insn->offset < X86_INSN_BYTES_MAX ||
+		b->cap - b->n < X86_INSN_BYTES_MAX) {
+		buf_put(b, old, insn->length);
+		return;
+	}
+	memcpy(b->p + b->n, old, X86_INSN_BYTES_MAX);
+	b->n += insn->length;
+}
+
 /* A branch that has no relocation, in the form that code_layout.c chose. */
 static void put_branch(struct emit *e, const struct code_insn *insn)
 {
-	const uint8_t *old = e->section->bytes.p + insn->offset;
 	uint32_t target = code_branch_target(e->code, e->section, insn);
 	size_t at = e->bytes.n;
 	uint32_t end = insn->place + code_insn_bytes(insn);
 
 	if (!(insn->bits & CODE_INSN_WIDE)) {
-		buf_put(&e->bytes, old, insn->length);
+		put_old(e, insn);
 		if (insn->rel_bytes == 1)
 			e->bytes.p[at + insn->rel_at] = (uint8_t)(target - end);
 		else
@@ -275,7 +289,7 @@ static void put_relocated(struct emit *e, const struct code_insn *insn)
 		r.offset = e->bytes.n + (r.offset - insn->offset);
 		vec_push(&e->relocs, r);
 	}
-	buf_put(&e->bytes, e->section->bytes.p + insn->offset, insn->length);
+	put_old(e, insn);
 }
 
 static void put_insn(struct emit *e, const struct code_insn *insn)
@@ -302,7 +316,7 @@ static void put_insn(struct emit *e, const struct code_insn *insn)
 	else if (insn->rel_bytes && insn->to_section)
 		put_branch(e, insn);
 	else {
-		buf_put(&e->bytes, e->section->bytes.p + insn->offset, insn->length);
+		put_old(e, insn);
 		if (insn->disp_at && insn->to_section)
 			put_u32_at(&e->bytes, at + insn->disp_at,
 				code_branch_target(e->code, e->section, insn) -

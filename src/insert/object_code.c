@@ -25,11 +25,20 @@ struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t 
 
 struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset)
 {
-	const struct code_section *s = code_section_at(c, section);
-	size_t low = s ? SEARCH(0, s->functions.n, i, s->functions.v[i].start <= offset) : 0;
+	struct code_section *s = code_section_at(c, section);
+	struct code_function *f;
+	size_t low;
 
+	if (!s || !s->functions.n)
+		return NULL;
+	/* Mostly the one that was asked for last. */
+	f = &s->functions.v[s->asked_function < s->functions.n ? s->asked_function : 0];
+	if (f->start <= offset && offset < f->end)
+		return f;
+	low = SEARCH(0, s->functions.n, i, s->functions.v[i].start <= offset);
 	if (!low || offset >= s->functions.v[low - 1].end)
 		return NULL;
+	s->asked_function = (uint32_t)(low - 1);
 	return &s->functions.v[low - 1];
 }
 

@@ -146,6 +146,7 @@ struct code_section {
 	enum insert_reason reason;   /* why the section as a whole is left alone; else DONE */
 	VEC(struct code_insn) insns; /* by offset */
 	VEC(struct code_function) functions;
+	uint32_t asked_function; /* the last one that code_function_at has found */
 	VEC(struct code_gap) gaps;
 	VEC(struct code_block) blocks;
 	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */

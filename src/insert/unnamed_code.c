@@ -95,11 +95,28 @@ static void find_entries(const struct code *c, struct entries *e)
 	vec_sort(&e->v, by_place);
 }
 
+/* Adds what the call `x` leads to, when that is in the same gap: without local symbols nothing else names it. A call of the
+ * instruction behind it asks for an address only. */
+static void add_called(const struct code *c, const struct code_section *s, const struct code_gap *g,
+	const struct x86_insn *x, uint32_t at, struct entries *e)
+{
+	const struct object_section *os = &c->object->sections.v[s->number];
+	size_t k = object_section_reloc_at(os, at);
+	struct code_target t = {s->number, (int64_t)x->target};
+
+	if (k < os->relocs.n && os->relocs.v[k].offset < at + x->length)
+		t = code_reloc_target(c, &os->relocs.v[k],
+			&(struct code_insn){.offset = at, .length = (uint8_t)x->length});
+	if (t.section == s->number && t.offset >= g->start && t.offset < g->end &&
+		t.offset != at + x->length)
+		vec_push(&e->v, ((struct entry){s->number, (uint32_t)t.offset, true}));
+}
+
 /* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start
- * of an instruction, 2 = its rest. False when it runs into something that is no code, or out of the
- * gap's end. */
-static bool follow(
-	const struct code_section *s, const struct code_gap *g, uint32_t offset, uint8_t *seen)
+ * of an instruction, 2 = its rest. What is called goes into `e`. False when it runs into something
+ * that is no code, or out of the gap's end. */
+static bool follow(const struct code *c, const struct code_section *s, const struct code_gap *g,
+	uint32_t offset, uint8_t *seen, struct entries *e)
 {
 	VEC(uint32_t) todo = {0};
 	bool is_code = true;
@@ -123,7 +140,9 @@ static bool follow(
 			is_code &= seen[at + i - g->start] != 1;
 			seen[at + i - g->start] = 2;
 		}
-		if (x.has_target && x.flow != X86_FLOW_CALL)
+		if (x.has_target && x.flow == X86_FLOW_CALL)
+			add_called(c, s, g, &x, at, e);
+		else if (x.has_target)
 			vec_push(&todo, (uint32_t)x.target);
 		if (x.flow != X86_FLOW_JUMP && x.flow != X86_FLOW_JUMP_FAR &&
 			x.flow != X86_FLOW_RETURN && x.flow != X86_FLOW_STOP)
@@ -196,14 +215,20 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 	const struct entry *entries, size_t n)
 {
 	uint8_t *seen = mem_calloc(g->end - g->start + X86_INSN_BYTES_MAX, 1);
+	struct entries e = {0};
 	bool is_code = true;
 
-	for (size_t i = 0; i < n && is_code; i++)
-		is_code = follow(s, g, entries[i].offset, seen);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&e.v, entries[i]);
+	/* Calls lead to more. */
+	for (size_t i = 0; i < e.v.n && is_code; i++)
+		is_code = follow(c, s, g, e.v.v[i].offset, seen, &e);
 	add_dead_returns(s, g, seen);
 	is_code = is_code && is_covered(s, g, seen);
+	vec_sort(&e.v, by_place);
 	if (is_code)
-		add_functions(c, s, g, entries, n, seen);
+		add_functions(c, s, g, e.v.v, e.v.n, seen);
+	vec_release(&e.v);
 	free(seen);
 	return is_code;
 }
@@ -293,11 +318,22 @@ static bool add_refused(struct code *c, struct code_section *s, const struct ent
 	return is_changed;
 }
 
+static bool has_gaps(const struct code *c)
+{
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->gaps.n; i++)
+			if (!s->gaps.v[i].is_padding)
+				return true;
+	return false;
+}
+
 void code_find_unnamed(struct code *c)
 {
 	struct entries e = {0};
 	bool is_changed = true;
 
+	if (!has_gaps(c))
+		return;
 	/* What is found may lead to more. */
 	for (int round = 0; is_changed && round < ROUNDS_MAX; round++) {
 		is_changed = false;

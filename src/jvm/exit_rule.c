@@ -121,9 +121,10 @@ static void apply(struct path *p, const struct x86_transfer *t)
 		break;
 	case X86_TRANSFER_LEAVE:
 		*sp = p->regs[RBP];
+		if (sp->kind != EXIT_REGISTER)
+			name_stack_pointer(p);
 		p->regs[RBP] = load(p, *sp, 0);
-		if (sp->kind == EXIT_REGISTER)
-			sp->disp += 8;
+		sp->disp += 8;
 		break;
 	default:
 		apply_other(p, t);

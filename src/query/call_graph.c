@@ -23,6 +23,7 @@
 struct link {
 	uint32_t caller, callee; /* routines */
 	struct graph_arc arc;
+	bool has_plain; /* calls that are not within another call of the callee */
 };
 
 struct grapher {
@@ -97,10 +98,14 @@ static void add_to_link(
 
 	arc->calls += node->calls;
 	arc->has_calls |= !node->sampled;
-	arc->is_exact = row->exact;
-	if (node->rl > 1)
+	arc->is_exact |= row->exact && node->exact;
+	if (node->rl > 1) {
 		arc->is_recursive = true;
-	else if (!row->exact)
+		return;
+	}
+	link->has_plain = true;
+	arc->has_cum |= !row->exact || node->exact;
+	if (!row->exact)
 		arc->cum += node->sampled_cum;
 	else if (node->exact)
 		arc->cum += node->cum;
@@ -137,6 +142,9 @@ static void make_links(struct grapher *m)
 		add_to_link(&m->links.v[*at - 1], node, m->row_of[node->routine]);
 	}
 	map_release(&index);
+	for (size_t i = 0; i < m->links.n;
+		i++) /* what is within another call alone has nothing of its own */
+		m->links.v[i].arc.has_cum |= !m->links.v[i].has_plain;
 	vec_sort(&m->links, compare_links);
 	m->first_link = mem_calloc(n_routines + 1, sizeof(*m->first_link));
 	for (size_t i = 0; i < m->links.n; i++)

@@ -77,6 +77,7 @@ enum graph_width {
 struct graph_arc {
 	uint64_t calls, cum;
 	bool has_calls, is_exact;
+	bool has_cum; /* else samples alone know these calls, of a function that events measured */
 	bool is_recursive; /* has calls of instances within instances, too; these are not in cum */
 	double share;	   /* of the virtual root, 0 to 1 */
 	double width[N_GRAPH_WIDTHS];

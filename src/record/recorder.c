@@ -627,9 +627,10 @@ static void finish(void *ctx, int rc)
 
 static void goes_on(void *ctx)
 {
-	const struct recorder_options *o = ((struct recorder *)ctx)->options;
+	const struct recorder *r = ctx;
+	const struct recorder_options *o = r->options;
 
-	if (o->finished_early)
+	if (o->finished_early && !r->result->write_error.code)
 		o->finished_early(o->ctx);
 }
 

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The library's thread reads requests, refuses, and gives what can be given at once. Other requests wait in a queue, their
+ * connections suspended, for a second thread that makes their answers, and resumes each connection when its answer is there.
+ *
+ * A request is the library's thread's, until it is in the queue; then it is the second thread's, until its connection is
+ * resumed. Queue, `current` and `is_over` are changed under the lock alone.
+ */
 #include "serve/http_server.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +32,10 @@
 	F(destroy_response)                                                                        \
 	F(start_daemon)                                                                            \
 	F(stop_daemon)                                                                             \
-	F(get_daemon_info)
+	F(get_daemon_info)                                                                         \
+	F(get_connection_info)                                                                     \
+	F(suspend_connection)                                                                      \
+	F(resume_connection)
 
 #define POINTER(name) typeof(MHD_##name) *name;
 static struct {
@@ -33,10 +44,24 @@ static struct {
 
 #define CONNECTION_BYTES (HTTP_PATH_MAX + 65536)
 
+struct request {
+	char *address; /* as it came: what the library hands on is decoded */
+	struct MHD_Connection *connection;
+	struct http_answer answer;
+	bool is_answered;
+	struct request *next; /* in the queue */
+};
+
 struct http_server {
 	struct MHD_Daemon *daemon;
-	http_answer_fn *answer;
-	void *ctx;
+	struct http_answers answers;
+	pthread_t worker;
+	bool has_worker;
+	pthread_mutex_t lock;
+	pthread_cond_t has_request;
+	struct request *first, *last; /* the queue */
+	struct request *current;      /* whose answer is being made; NULL: none is */
+	bool is_over;
 	uint16_t port;
 	char token[HTTP_TOKEN_CHARS + 1];
 };
@@ -95,9 +120,9 @@ static const char *header(struct MHD_Connection *c, const char *name)
 
 /* ---- what is answered ---- */
 
-static enum MHD_Result reply(
-	struct MHD_Connection *c, unsigned status, const char *type, struct buf *body)
+static enum MHD_Result reply(struct MHD_Connection *c, struct http_answer *answer)
 {
+	struct buf *body = &answer->body;
 	struct MHD_Response *response = mhd.create_response_from_buffer(
 		body->n, body->p ? body->p : mem_zalloc(1), MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result = MHD_NO;
@@ -105,34 +130,142 @@ static enum MHD_Result reply(
 	*body = (struct buf){0};
 	if (!response)
 		return MHD_NO;
-	mhd.add_response_header(response, "Content-Type", type);
+	mhd.add_response_header(response, "Content-Type", answer->type);
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 		mhd.add_response_header(response, headers[i][0], headers[i][1]);
-	result = mhd.queue_response(c, status, response);
+	result = mhd.queue_response(c, answer->status, response);
 	mhd.destroy_response(response);
 	return result;
 }
 
 static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *sentence)
 {
-	struct buf body = {0};
+	struct http_answer answer = {.status = status, .type = "text/plain; charset=utf-8"};
 
-	buf_put_cstr(&body, sentence);
-	return reply(c, status, "text/plain; charset=utf-8", &body);
+	buf_put_cstr(&answer.body, sentence);
+	return reply(c, &answer);
 }
 
-/* The address as it came is kept in *connection, since what the library hands on is decoded. */
+static const char *path_of(const struct request *request)
+{
+	return request->address + 1 + HTTP_TOKEN_CHARS + 1;
+}
+
+/* ---- answers that take time ---- */
+
+static struct request *take_request(struct http_server *s)
+{
+	struct request *request = s->first;
+
+	if (request)
+		s->first = request->next;
+	if (!s->first)
+		s->last = NULL;
+	return request;
+}
+
+static void *answer_in_turn(void *context)
+{
+	struct http_server *s = context;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->is_over) {
+		struct request *request = s->current = take_request(s);
+
+		if (!request) {
+			pthread_cond_wait(&s->has_request, &s->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		s->answers.in_turn(s->answers.ctx, path_of(request), &request->answer);
+		pthread_mutex_lock(&s->lock);
+		s->current = NULL;
+		request->is_answered = true;
+		mhd.resume_connection(request->connection);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* A browser that does not want an answer any more closes the connection, which the library does not look at while
+ * it is suspended. */
+static bool has_gone(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	char byte;
+	ssize_t n = info ? recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : -1;
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+static void give_up_for_nobody(struct http_server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (struct request *r = s->first; r; r = r->next)
+		if (has_gone(r->connection))
+			atomic_store(&r->answer.is_unwanted, true);
+	if (s->current && has_gone(s->current->connection))
+		atomic_store(&s->current->answer.is_unwanted, true);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static enum MHD_Result wait_in_turn(struct http_server *s, struct request *request)
+{
+	enum MHD_Result result = MHD_YES;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->is_over) {
+		result = MHD_NO;
+	} else {
+		mhd.suspend_connection(request->connection);
+		request->next = NULL;
+		if (s->last)
+			s->last->next = request;
+		else
+			s->first = request;
+		s->last = request;
+		pthread_cond_signal(&s->has_request);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return result;
+}
+
+/* Nobody is answered any more; connections that wait are resumed, since the library cannot end with them. */
+static void end_worker(struct http_server *s)
+{
+	struct request *request;
+
+	pthread_mutex_lock(&s->lock);
+	s->is_over = true;
+	if (s->current)
+		atomic_store(&s->current->answer.is_unwanted, true);
+	pthread_cond_signal(&s->has_request);
+	pthread_mutex_unlock(&s->lock);
+	if (s->has_worker)
+		pthread_join(s->worker, NULL);
+	while ((request = take_request(s))) {
+		request->answer.status = MHD_HTTP_SERVICE_UNAVAILABLE;
+		request->is_answered = true;
+		mhd.resume_connection(request->connection);
+	}
+}
+
+/* ---- requests ---- */
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
 	const char *method, const char *version, const char *upload, size_t *n_upload,
 	void **connection)
 {
 	struct http_server *s = cls;
-	const char *raw = *connection;
-	struct http_answer answer = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
+	struct request *request = *connection;
+	const char *raw = request ? request->address : NULL;
 
 	(void)url;
 	(void)version;
 	(void)upload;
+	if (request && request->is_answered)
+		return reply(c, &request->answer);
 	if (*n_upload || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
 		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "weir answers GET alone.\n");
 	if (!raw || raw[0] != '/' || strlen(raw) > HTTP_PATH_MAX)
@@ -142,24 +275,38 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	if (!token_is_right(s, raw + 1))
 		return refuse(c, MHD_HTTP_FORBIDDEN,
 			"The address needs the token that 'weir view' has printed.\n");
-	s->answer(s->ctx, raw + 1 + HTTP_TOKEN_CHARS + 1, &answer);
-	return reply(c, answer.status, answer.type, &answer.body);
+	give_up_for_nobody(s);
+	request->connection = c;
+	return s->answers.at_once(s->answers.ctx, path_of(request), &request->answer)
+		       ? reply(c, &request->answer)
+		       : wait_in_turn(s, request);
 }
 
 static void *on_address(void *cls, const char *uri, struct MHD_Connection *c)
 {
+	struct request *request = mem_zalloc(sizeof(*request));
+
 	(void)cls;
 	(void)c;
-	return mem_strndup(uri, HTTP_PATH_MAX + 1);
+	request->address = mem_strndup(uri, HTTP_PATH_MAX + 1);
+	request->answer.status = MHD_HTTP_OK;
+	request->answer.type = "text/plain; charset=utf-8";
+	return request;
 }
 
 static void on_end(void *cls, struct MHD_Connection *c, void **connection,
 	enum MHD_RequestTerminationCode code)
 {
+	struct request *request = *connection;
+
 	(void)cls;
 	(void)c;
 	(void)code;
-	free(*connection);
+	if (!request)
+		return;
+	buf_release(&request->answer.body);
+	free(request->address);
+	free(request);
 	*connection = NULL;
 }
 
@@ -200,8 +347,16 @@ static int make_token(struct http_server *s, struct err *err)
 	return 0;
 }
 
-int http_server_open(
-	struct http_server **out, uint16_t port, http_answer_fn *answer, void *ctx, struct err *err)
+static int begin_worker(struct http_server *s, struct err *err)
+{
+	int rc = pthread_create(&s->worker, NULL, answer_in_turn, s);
+
+	s->has_worker = rc == 0;
+	return rc ? err_sys(err, rc, "no thread that answers") : 0;
+}
+
+int http_server_open(struct http_server **out, uint16_t port, const struct http_answers *answers,
+	struct err *err)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
 		.sin_port = htons(port),
@@ -212,14 +367,17 @@ int http_server_open(
 
 	if (rc == 0)
 		rc = make_token(s, err);
-	s->answer = answer;
-	s->ctx = ctx;
+	s->answers = *answers;
 	s->port = port;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->has_request, NULL);
+	if (rc == 0)
+		rc = begin_worker(s, err);
 	errno = 0;
 	if (rc == 0)
-		s->daemon = mhd.start_daemon(
-			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, port,
-			NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+		s->daemon = mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO |
+						     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME,
+			port, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 			MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SILENCE_S,
@@ -242,8 +400,11 @@ void http_server_close(struct http_server *s)
 {
 	if (!s)
 		return;
+	end_worker(s);
 	if (s->daemon)
 		mhd.stop_daemon(s->daemon);
+	pthread_cond_destroy(&s->has_request);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 

@@ -16,6 +16,15 @@
 #define ROOT_DEFAULT  "/usr/lib/debug"
 #define ROOT_VARIABLE "WEIR_DEBUG_PATH"
 
+static const char *const *asked_folders;
+static size_t n_asked;
+
+void debug_files_ask(const char *const *folders, size_t n)
+{
+	asked_folders = folders;
+	n_asked = n;
+}
+
 struct search {
 	const struct elf_file *elf;
 	struct span build_id; /* empty when the image has none */
@@ -101,6 +110,9 @@ static bool each_root(struct search *s, bool (*try_root)(struct search *, const 
 {
 	const char *list = getenv(ROOT_VARIABLE);
 
+	for (size_t i = 0; i < n_asked; i++)
+		if (try_root(s, asked_folders[i]))
+			return true;
 	while (list && *list) {
 		size_t n = strcspn(list, ":");
 		char *root = mem_strndup(list, n);
@@ -114,8 +126,21 @@ static bool each_root(struct search *s, bool (*try_root)(struct search *, const 
 	return try_root(s, ROOT_DEFAULT);
 }
 
+/* Files that lie in the folder itself. */
+static bool try_in_folder(struct search *s, const char *folder)
+{
+	const char *slash = s->path ? strrchr(s->path, '/') : NULL;
+
+	if (s->path && try_file(s, mem_printf("%s/%s.debug", folder, slash ? slash + 1 : s->path)))
+		return true;
+	return s->link && try_file(s, mem_printf("%s/%s", folder, s->link));
+}
+
 static bool search_all(struct search *s)
 {
+	for (size_t i = 0; i < n_asked; i++)
+		if (try_in_folder(s, asked_folders[i]))
+			return true;
 	if (each_root(s, try_build_id))
 		return true;
 	if (!s->link || !s->dir)

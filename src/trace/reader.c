@@ -259,7 +259,8 @@ static int read_trace(struct trace_reader *r, struct err *err)
 }
 
 /* Takes `r` over, whose bytes are there. */
-static int finish_open(struct trace_reader **out, struct trace_reader *r, const char *name, struct err *err)
+static int finish_open(
+	struct trace_reader **out, struct trace_reader *r, const char *name, struct err *err)
 {
 	int rc;
 
@@ -364,5 +365,14 @@ uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stre
 
 	for (uint32_t i = r->stream_first[stream]; i < r->stream_first[stream + 1]; i++)
 		n += r->chunks.v[r->stream_chunks[i]].count;
+	return n;
+}
+
+uint64_t trace_reader_n_records(const struct trace_reader *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t stream = 1; stream < r->streams.n; stream++)
+		n += trace_reader_stream_records(r, stream);
 	return n;
 }

@@ -95,6 +95,12 @@ uint32_t trace_reader_n_kinds(const struct trace_reader *r);
 const struct trace_kind *trace_reader_kind(const struct trace_reader *r, uint32_t id);
 /* Whether the trace has records of this code; minor 0 stands for any. */
 bool trace_reader_has_kind(const struct trace_reader *r, uint32_t major, uint32_t minor);
+/* Executed instructions, in either form. */
+static inline bool trace_reader_has_steps(const struct trace_reader *r)
+{
+	return trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_RUN) ||
+	       trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_WAY);
+}
 /* The times of the stream's first and last record, as the index has them; false when the stream has
  * no records. */
 bool trace_reader_stream_times(
@@ -104,6 +110,7 @@ uint64_t trace_reader_start(const struct trace_reader *r);
 
 /* How many records the stream has, as the index has it; O(chunks). */
 uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream);
+uint64_t trace_reader_n_records(const struct trace_reader *r); /* of all streams */
 
 struct trace_record {
 	uint64_t time;

@@ -277,6 +277,14 @@ uint64_t trace_runs_chunk_time(const struct trace_runs *runs, uint32_t i)
 	return r->chunks.v[r->stream_chunks[runs->first_i + i]].first_time;
 }
 
+struct trace_chunk trace_runs_chunk(const struct trace_runs *runs, uint32_t i)
+{
+	const struct trace_reader *r = runs->r;
+	const struct chunk_entry *e = &r->chunks.v[r->stream_chunks[runs->first_i + i]];
+
+	return (struct trace_chunk){e->first_time, e->last_time, e->count};
+}
+
 void trace_runs_seek(struct trace_runs *runs, uint32_t i)
 {
 	if (runs->is_asked) { /* for a chunk that nobody wants any more */

@@ -16,8 +16,9 @@
 #include "trace/layout.h"
 #include "trace/reader.h"
 
-/* Enough bytes for the short way: two one-byte numbers and eight to look at. */
-#define TRACE_RUN_SHORT_BYTES 10
+/* Enough bytes for the short way: two one-byte numbers, one of up to four, what the second can say at most, and
+ * eight to look at. */
+#define TRACE_RUN_SHORT_BYTES (2 + 4 + 0x7f + 8)
 
 /* A place in an unpacked chunk. */
 struct trace_run {
@@ -53,6 +54,12 @@ uint64_t trace_runs_next_time(const struct trace_runs *runs);
 /* For those who look for a place: the chunks of the stream have numbers from 0. */
 uint32_t trace_runs_n_chunks(const struct trace_runs *runs);
 uint64_t trace_runs_chunk_time(const struct trace_runs *runs, uint32_t i); /* of its first record */
+/* What the index says of a chunk, which is not unpacked for it. */
+struct trace_chunk {
+	uint64_t first_time, last_time;
+	uint32_t n_records;
+};
+struct trace_chunk trace_runs_chunk(const struct trace_runs *runs, uint32_t i);
 /* The next trace_run_next is about chunk `i`, which may be one behind the last. */
 void trace_runs_seek(struct trace_runs *runs, uint32_t i);
 /* The sentence for a record at which trace_run_peek gave NULL. */
@@ -73,6 +80,21 @@ static inline unsigned trace_run_short(const uint8_t *p, uint64_t *v)
 	return (unsigned)__builtin_ctzll(last | 1ull << 63) / 8 + 1;
 }
 
+/* The same: most numbers have one byte or two, and where both lengths come by turns, a branch on the length costs more. */
+static inline unsigned trace_run_brief(const uint8_t *p, uint64_t *v)
+{
+	uint16_t word;
+	unsigned has_second, has_third;
+
+	memcpy(&word, p, sizeof(word));
+	has_second = word >> 7 & 1;
+	has_third = has_second & word >> 15;
+	if (__builtin_expect(has_third, 0))
+		return trace_run_short(p, v);
+	*v = (word & 0x7f) | (-(uint64_t)has_second & (word >> 1 & 0x3f80));
+	return 1 + has_second;
+}
+
 /* Decodes the record at run->p, of which there must be one left. Returns the place behind it; NULL
  * when it is damaged. */
 static inline const uint8_t *trace_run_peek(
@@ -82,8 +104,8 @@ static inline const uint8_t *trace_run_peek(
 	uint64_t kind, n, delta;
 	unsigned length;
 
-	if (__builtin_expect(end - p >= TRACE_RUN_SHORT_BYTES && p[0] < 0x80 && p[1] < 0x80 &&
-				     (length = trace_run_short(p + 2, &delta)) <= 4,
+	if (__builtin_expect(end - p >= TRACE_RUN_SHORT_BYTES && (p[0] | p[1]) < 0x80 &&
+				     (length = trace_run_brief(p + 2, &delta)) <= 4,
 		    1)) {
 		kind = p[0];
 		n = p[1];
@@ -92,10 +114,10 @@ static inline const uint8_t *trace_run_peek(
 		p = uleb_get(p, end, &kind);
 		p = p ? uleb_get(p, end, &n) : NULL;
 		p = p ? uleb_get(p, end, &delta) : NULL;
+		if (!p || n > (uint64_t)(end - p) || n > RECORD_BYTES_MAX)
+			return NULL;
 	}
-	if (__builtin_expect(!p || n > (uint64_t)(end - p) || kind - 1 >= run->n_kinds - 1 ||
-				     n > RECORD_BYTES_MAX || delta > run->last_time - run->time,
-		    0))
+	if (__builtin_expect(kind - 1 >= run->n_kinds - 1 || delta > run->last_time - run->time, 0))
 		return NULL;
 	record->time = run->time + delta;
 	record->kind = (uint32_t)kind;
@@ -113,7 +135,7 @@ static inline bool trace_run_number(
 	const uint8_t *p = record->payload.p;
 
 	if (__builtin_expect(run->end - p >= 8, 1)) {
-		unsigned length = trace_run_short(p, number);
+		unsigned length = trace_run_brief(p, number);
 
 		if (__builtin_expect(length <= 4 && length <= record->payload.n, 1))
 			return true;

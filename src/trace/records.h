@@ -123,7 +123,10 @@ enum record_minor_step {
 	RECORD_STEP_PLACE = 0x05,
 	/* Where counts stand for the steps: kind (0: instructions, else enum step_mark_kind), how
 	 * many, string. In the stream of its thread. */
-	RECORD_STEP_TOLD = 0x06
+	RECORD_STEP_TOLD = 0x06,
+	RECORD_STEP_BLOCKS =
+		0x07, /* with the code; trace/step_ways.h has the payloads of these two */
+	RECORD_STEP_WAY = 0x08
 };
 
 enum record_minor_process {

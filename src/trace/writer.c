@@ -134,9 +134,21 @@ static int tell_failure(const struct trace_writer *w, struct err *err)
 	return w->failure.code ? err_set(err, w->failure.code, "%s", w->failure.text) : 0;
 }
 
+void trace_writer_lead(struct trace_writer *w, uint32_t stream)
+{
+	w->leading = stream;
+}
+
+static void write_leading(struct trace_writer *w)
+{
+	if (w->leading && w->open.v[w->leading].count)
+		write_records(w, w->leading);
+}
+
 int trace_writer_flush(struct trace_writer *w, struct err *err)
 {
 	writer_tables_write(w);
+	write_leading(w);
 	for (size_t stream = 1; stream < w->open.n; stream++)
 		if (w->open.v[stream].count)
 			write_records(w, (uint32_t)stream);
@@ -441,7 +453,9 @@ static inline void end_record(struct trace_writer *w, uint32_t stream, uint64_t 
 	o->count++;
 	if (o->raw.n >= RECORDS_CUT_BYTES) {
 		writer_tables_write(w);
-		write_records(w, stream);
+		write_leading(w);
+		if (o->count)
+			write_records(w, stream);
 	}
 }
 

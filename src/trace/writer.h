@@ -46,6 +46,9 @@ void trace_writer_discard(struct trace_writer *w);
 /* For a trace that is of use as a whole only: closes it when `rc`, what making it came to, is 0, and
  * discards it when not or when closing fails. Returns `rc` or the failure. */
 int trace_writer_settle(struct trace_writer *w, int rc, struct err *err);
+/* What is recorded in this stream is in the file in front of what other streams have afterwards, also when the file ends
+ * in the midst. */
+void trace_writer_lead(struct trace_writer *w, uint32_t stream);
 /* Writes all pending definitions and open chunks. Cheap when nothing is pending. */
 int trace_writer_flush(struct trace_writer *w, struct err *err);
 /* A complete trace of everything up to now, at `path`, where nothing is yet: there as a whole or not

@@ -64,6 +64,7 @@ struct trace_writer {
 	struct err failure; /* the first; code 0 = none */
 	struct writer_tables tables;
 	VEC(struct open_chunk) open; /* by stream id */
+	uint32_t leading;	     /* of them: trace_writer_lead(); 0 = none */
 	VEC(struct chunk_entry) chunks;
 	struct buf packed, scratch;
 	uint32_t routine_kinds[2]; /* of enter and leave; 0 = not defined yet */

@@ -25,6 +25,8 @@
 #define STACK_BYTES (64u << 10)
 #define SLOT_BYTES  (STACK_BYTES + PAGE)
 #define REG_NONE    (-1)
+/* Where no program has anything, so that what it maps itself is where it would be without us. */
+#define IMAGE_HINT 0x1fff00000000u
 
 /* What the kernel has in rax of a call that goes on by another one. */
 #define RESTART_OTHERWISE (-516)
@@ -227,7 +229,7 @@ static int place_image(const struct translator_image *image, struct remote_threa
 	size_t n_threads, const struct remote_stub *stub, uint64_t *base, struct err *err)
 {
 	uint64_t bytes = image->bytes + n_threads * SLOT_BYTES, ignored;
-	const uint64_t args[6] = {0, bytes, PROT_READ | PROT_WRITE,
+	const uint64_t args[6] = {IMAGE_HINT, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1};
 	int rc = call(t, stub, "mmap", SYS_mmap, args, base, err);
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "process/ptrace/inject_internal.h"
-#include "translate/session_internal.h"
+#include "translate/tracer.h"
 
 /* What the kernel has in rax of a call that goes on by another one. */
 #define RESTART_OTHERWISE (-516)
@@ -104,7 +104,7 @@ static void go(struct traced_thread *t)
 }
 
 /* Each thread of the program that is in this state. */
-static void each_in(struct translate_session *s, const struct traced_program *p,
+static void each_in(struct translate_tracer *s, const struct traced_program *p,
 	enum leave_state state, void (*what)(struct traced_thread *t))
 {
 	for (size_t i = 0; i < s->threads.n; i++)
@@ -112,7 +112,7 @@ static void each_in(struct translate_session *s, const struct traced_program *p,
 			what(s->threads.v[i]);
 }
 
-void leave_together(struct translate_session *s)
+void leave_together(struct translate_tracer *s)
 {
 	for (size_t i = 0; i < s->programs.n; i++) {
 		size_t n[LEAVE_GOES + 1] = {0};
@@ -142,7 +142,7 @@ bool leave_is_given_up(const struct traced_thread *t)
 }
 
 /* The first threads that have left run already, so nothing may be changed but what nobody uses any more. */
-void leave_unmaps(struct translate_session *s, struct traced_thread *t)
+void leave_unmaps(struct translate_tracer *s, struct traced_thread *t)
 {
 	struct traced_program *p = t->program;
 	struct remote_thread r = {.pid = p->pid,
@@ -155,8 +155,7 @@ void leave_unmaps(struct translate_session *s, struct traced_thread *t)
 	if (t->is_translated || p->shares_memory || !p->place.base || s->early.n)
 		return;
 	for (size_t i = 0; i < s->threads.n; i++)
-		if (s->threads.v[i]->program->place.base == p->place.base &&
-			s->threads.v[i]->program->process == p->process && s->threads.v[i]->is_translated)
+		if (s->threads.v[i]->program == p && s->threads.v[i]->is_translated)
 			return;
 	program_blocks(s, p, true);
 	if (remote_thread_get_regs(&r, NULL) == 0 && translator_remove(&p->place, &r))

@@ -7,10 +7,12 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
-#include "translate/session_internal.h"
+#include "translate/tracer.h"
 
 #define SENTENCE_BYTES 300
 
@@ -40,7 +42,7 @@ static bool is_ordinary_file(const struct proc_mapping *m)
 	       strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/SYSV", 5);
 }
 
-static uint32_t region_flags(const struct proc_mapping *m)
+uint32_t region_flags(const struct proc_mapping *m)
 {
 	return (is_ordinary_file(m) && !m->is_shared ? TRANSLATE_REGION_FILE : 0) |
 	       (m->prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
@@ -48,40 +50,10 @@ static uint32_t region_flags(const struct proc_mapping *m)
 	       (!strcmp(m->path, "[vsyscall]") ? TRANSLATE_REGION_VSYSCALL : 0);
 }
 
-static void take_mapping(struct translate_session *s, struct traced_program *p,
-	const struct proc_mapping *m, struct translate_region *region)
+static int64_t serve_region(struct translate_tracer *s, struct traced_program *p, uint64_t at)
 {
-	region->start = m->start;
-	region->end = m->end;
-	region->flags = region_flags(m);
-	if (region->flags & TRANSLATE_REGION_FILE && !(region->flags & TRANSLATE_REGION_WRITABLE))
-		vec_push(&p->files, ((struct file_code){m->start, m->end}));
-	module_history_map(s->modules, p->process,
-		&(struct image_query){.pid = (uint32_t)p->pid,
-			.mapping = *m,
-			.process_start_ns = p->process->start_ns},
-		clock_mono_ns());
-}
-
-/* 0, or 1 when the buffer is too small. */
-static int64_t give_functions(
-	struct traced_program *p, struct translate_region *region, const struct region_functions *f)
-{
-	region->n_functions = (uint32_t)f->n;
-	counts_functions(p->counts, f->v, f->n);
-	if (f->n > region->n_room)
-		return 1;
-	if (!program_write(p, region->functions, f->v, f->n * sizeof(f->v[0])))
-		region->n_functions = 0;
-	return 0;
-}
-
-static int64_t serve_region(struct translate_session *s, struct traced_program *p, uint64_t at)
-{
-	struct region_functions functions = {0};
 	struct translate_region region;
 	struct region_search search = {0};
-	const struct mapping *mapping;
 	int64_t answer = 0;
 
 	if (!program_read(p, at, &region, sizeof(region)))
@@ -93,39 +65,35 @@ static int64_t serve_region(struct translate_session *s, struct traced_program *
 	/* Rows up to now are of what was mapped up to now. */
 	program_blocks(s, p, false);
 	if (search.path && search.found.prot & PROT_EXEC) {
-		take_mapping(s, p, &search.found, &region);
-		mapping = addrspace_find(p->process->space, (struct vaddr){region.address});
-		if (mapping)
-			region_functions_find(
-				&functions, count_trace_functions(s->figures), mapping);
-		answer = give_functions(p, &region, &functions);
+		region.start = search.found.start;
+		region.end = search.found.end;
+		region.flags = region_flags(&search.found);
+		answer = s->work->region(s->ctx, p, &search.found, &region);
 	}
-	region_functions_release(&functions);
 	free(search.path);
 	return program_write(p, at, &region, sizeof(region)) ? answer : -1;
 }
 
-/* --- code ------------------------------------------------------------------------------------- */
-
-static int64_t serve_code(struct translate_session *s, struct traced_program *p, uint64_t at)
+static int64_t serve_file_code(const struct traced_program *p, uint64_t at)
 {
-	const struct mapping *mapping;
-	struct translate_bytes code;
-	const struct image *of;
-	struct span file;
+	struct translate_file_code code;
+	struct region_search search = {0};
+	struct mapped_file f;
+	ssize_t got = 0;
 
 	if (!program_read(p, at, &code, sizeof(code)))
 		return -1;
-	mapping = addrspace_find(p->process->space, (struct vaddr){code.address});
-	of = mapping ? images_get(s->images, mapping->image) : NULL;
-	if (!of || !of->has_elf)
-		return -1;
-	file = elf_file_bytes_at(&of->elf, (struct iaddr){code.address - mapping->bias});
-	if (!file.n)
-		return -1;
-	memset(code.bytes, 0, sizeof(code.bytes));
-	memcpy(code.bytes, file.p, file.n < sizeof(code.bytes) ? file.n : sizeof(code.bytes));
-	return program_write(p, at, &code, sizeof(code)) ? 0 : -1;
+	search.addr = code.address;
+	proc_each_mapping(p->pid, look_for_mapping, &search, NULL);
+	if (search.path &&
+		mapped_file_open(&f, p->pid, &search.found, (struct span){0}, NULL) == 0) {
+		got = pread(f.fd, code.bytes, sizeof(code.bytes),
+			(off_t)(code.address - search.found.start + search.found.offset));
+		mapped_file_close(&f);
+	}
+	free(search.path);
+	code.n = got > 0 ? (uint32_t)got : 0;
+	return got > 0 && program_write(p, at, &code, sizeof(code)) ? 0 : -1;
 }
 
 /* --- the others -------------------------------------------------------------------------------- */
@@ -190,7 +158,7 @@ static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct tran
 
 /* From here on it runs natively; what it has counted until now stays. */
 static bool serve_leave(
-	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
 {
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
@@ -207,21 +175,23 @@ static bool serve_leave(
 	block_kept(t, area.kept_mask);
 	if (regs->rax == SYS_restart_syscall && t->first_call)
 		regs->rax = t->first_call; /* it has never left that one */
+	if (s->work->leaves)
+		s->work->leaves(s->ctx, t, why < sizeof(whys) / sizeof(whys[0]) ? whys[why] : NULL);
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {
 		char text[256];
 
-		snprintf(text, sizeof(text),
-			"process %d is not counted from here on: %s", t->program->pid, whys[why]);
+		snprintf(text, sizeof(text), "process %d is not %s from here on: %s",
+			t->program->pid, s->work->done, whys[why]);
 		if (why == TRANSLATE_WHY_INSTRUCTION)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " (at 0x%lx)",
 				area.pc);
-		counts_tell(t->program->counts, true, 1, text);
+		s->work->tell(s->ctx, t->program, true, 1, text);
 		translate_note(s, "%s", text);
 	}
 	return true;
 }
 
-static void serve_report(struct translate_session *s, const struct traced_thread *t, uint64_t at)
+static void serve_report(struct translate_tracer *s, const struct traced_thread *t, uint64_t at)
 {
 	char text[SENTENCE_BYTES];
 	size_t n = 0;
@@ -229,12 +199,20 @@ static void serve_report(struct translate_session *s, const struct traced_thread
 	while (n < sizeof(text) - 1 && program_read(t->program, at + n, text + n, 1) && text[n])
 		n++;
 	text[n] = 0;
-	counts_tell(t->program->counts, false, 1, text);
+	s->work->tell(s->ctx, t->program, false, 1, text);
 	translate_note(s, "process %d: %s", t->program->pid, text);
 }
 
+static void serve_exec(struct translate_tracer *s, struct traced_thread *t)
+{
+	struct translate_thread area;
+
+	if (s->work->before_exec && thread_area(t, t->area, &area))
+		s->work->before_exec(s->ctx, t, &area);
+}
+
 void thread_serve(
-	struct translate_session *s, struct traced_thread *t, struct user_regs_struct *regs)
+	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
 {
 	int64_t answer = 0;
 
@@ -242,12 +220,18 @@ void thread_serve(
 	case TRANSLATE_REGION:
 		answer = serve_region(s, t->program, regs->rdi);
 		break;
-	case TRANSLATE_CODE:
-		answer = serve_code(s, t->program, regs->rdi);
-		break;
 	case TRANSLATE_EXEC:
 		thread_read(s, t, regs->rdi);
 		program_blocks(s, t->program, true);
+		serve_exec(s, t);
+		break;
+	case TRANSLATE_MAPS:
+		thread_read(s, t, regs->rdi);
+		if (s->work->maps)
+			s->work->maps(s->ctx, t);
+		break;
+	case TRANSLATE_FILE_CODE:
+		answer = serve_file_code(t->program, regs->rdi);
 		break;
 	case TRANSLATE_LEAVE:
 		if (serve_leave(s, t, regs))
@@ -257,6 +241,7 @@ void thread_serve(
 	case TRANSLATE_FORKED:
 		t->program->is_inherited = false;
 		t->area = regs->rdi;
+		t->n_taken = 0;
 		break;
 	case TRANSLATE_REPORT:
 		serve_report(s, t, regs->rdi);

@@ -1,45 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "translate/translate_session.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "process/host_facts.h"
+#include "process/own_file.h"
 #include "process/proc.h"
 #include "record/name_frames.h"
-#include "translate/session_internal.h"
+#include "translate/count_session.h"
 
 #define FLUSH_NS 1000000000u
-#define EARLY_NS 1000000000u /* so long a thread waits for who has made it */
 
-void translate_note(struct translate_session *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (s->options->note)
-		s->options->note(s->options->ctx, text);
-}
-
-void translate_write_counts(struct translate_session *s, struct traced_program *p)
-{
-	count_trace_add(s->figures, p->counts, p->process, clock_mono_ns());
-}
+#define TRANSLATOR_BUILT     "lib/x86_64-linux-gnu/libweirtranslate.so"
+#define TRANSLATOR_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweirtranslate.so"
 
 /* --- while it runs ----------------------------------------------------------------------------- */
 
 static bool work(void *ctx)
 {
-	struct translate_session *s = ctx;
+	struct count_session *s = ctx;
 	uint64_t now = clock_mono_ns();
 	struct err err;
 
-	translate_let_early_go(s, now - EARLY_NS);
+	translate_look_around(&s->tracer, now);
 	if (now - s->flushed_ns < FLUSH_NS)
 		return true;
 	s->flushed_ns = now;
@@ -50,20 +35,22 @@ static bool work(void *ctx)
 
 static int drive(void *ctx, struct err *err)
 {
-	return translate_drive(ctx, err);
+	struct count_session *s = ctx;
+
+	return translate_drive(&s->tracer, err);
 }
 
 /* --- one recording ----------------------------------------------------------------------------- */
 
 static int open_translator(void *ctx, char *const **environment, struct err *err)
 {
-	struct translate_session *s = ctx;
+	struct count_session *s = ctx;
 
 	(void)environment;
-	return translator_image_open(&s->image, s->options->translator, err);
+	return translator_image_open(&s->tracer.image, s->options->translator, err);
 }
 
-static void write_facts(struct translate_session *s)
+static void write_facts(struct count_session *s)
 {
 	const struct translate_options *o = s->options;
 
@@ -77,7 +64,7 @@ static void write_facts(struct translate_session *s)
 static int start(void *ctx, struct err *err)
 {
 	static const struct module_options modules = {.all_modules = true};
-	struct translate_session *s = ctx;
+	struct count_session *s = ctx;
 	int rc = trace_writer_open(&s->w, s->options->output, err);
 
 	if (rc < 0)
@@ -95,7 +82,7 @@ static int start(void *ctx, struct err *err)
 	return trace_writer_flush(s->w, err);
 }
 
-static void complete(struct translate_session *s)
+static void complete(struct count_session *s)
 {
 	uint64_t now = clock_mono_ns();
 	struct count_totals totals = {0};
@@ -125,21 +112,15 @@ static void complete(struct translate_session *s)
 }
 
 /* A start that failed leaves no file behind, and the older trace where it was. */
-static void release(struct translate_session *s, int rc)
+static void release(struct count_session *s, int rc)
 {
 	if (s->w)
 		trace_writer_settle(s->w, rc, NULL);
-	vec_release(&s->programs);
-	vec_release(&s->threads);
-	map_release(&s->by_tid);
-	vec_release(&s->early);
-	buf_release(&s->events);
-	buf_release(&s->copied);
+	translate_tracer_release(&s->tracer);
 	count_trace_free(s->figures);
 	module_history_free(s->modules);
 	processes_free(s->processes);
 	images_free(s->images);
-	translator_image_close(&s->image);
 }
 
 static void finish(void *ctx, int rc)
@@ -151,10 +132,11 @@ static void finish(void *ctx, int rc)
 
 static void goes_on(void *ctx)
 {
-	struct translate_session *s = ctx;
+	struct count_session *s = ctx;
 
-	translate_note(s, "'%s': the recording is complete; '%s' goes on running",
-		s->options->output, s->options->command[0]);
+	if (!s->result->write_error.code)
+		translate_note(&s->tracer, "'%s': the recording is complete; '%s' goes on running",
+			s->options->output, s->options->command[0]);
 }
 
 int translate_record(
@@ -166,13 +148,19 @@ int translate_record(
 		.drive = drive,
 		.finish = finish,
 		.goes_on = goes_on};
-	struct translate_session s = {.options = options,
+	struct count_session s = {.options = options,
 		.result = result,
 		.run = {.command = options->command,
 			.duration_s = options->duration_s,
 			.parent_fd = options->parent_fd,
 			.work = &translating,
-			.ctx = &s}};
+			.ctx = &s},
+		.tracer = {.work = &count_work,
+			.ctx = &s,
+			.run = &s.run,
+			.command = options->command,
+			.pids = options->pids,
+			.n_pids = options->n_pids}};
 	int rc;
 
 	memset(result, 0, sizeof(*result));
@@ -182,13 +170,22 @@ int translate_record(
 	return rc;
 }
 
-const char *translate_hindrance(const char *translator)
+char *translator_find(void)
+{
+	return own_file_find(TRANSLATOR_BUILT, TRANSLATOR_INSTALLED);
+}
+
+const char *translate_hindrance(void)
 {
 	struct translator_image image;
+	char *translator = translator_find();
+	const char *why = translator ? NULL : "its translator is not beside weir";
 	struct err err;
 
-	if (translator_image_open(&image, translator, &err) < 0)
-		return "the translator's file cannot be used";
-	translator_image_close(&image);
-	return NULL;
+	if (translator && translator_image_open(&image, translator, &err) < 0)
+		why = "the translator's file cannot be used";
+	else if (translator)
+		translator_image_close(&image);
+	free(translator);
+	return why;
 }

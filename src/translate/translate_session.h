@@ -40,7 +40,9 @@ struct translate_result {
 int translate_record(
 	const struct translate_options *options, struct translate_result *result, struct err *err);
 
+/* The translator's file, to be freed; NULL: it is not beside weir. */
+char *translator_find(void);
 /* NULL when a program can be translated on this machine, else why not, a phrase. */
-const char *translate_hindrance(const char *translator);
+const char *translate_hindrance(void);
 
 #endif

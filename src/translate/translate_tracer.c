@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -19,13 +21,14 @@
 #include "base/clock.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
-#include "translate/session_internal.h"
+#include "translate/tracer.h"
 
 #define LEAVE_NS_MAX  3000000000u /* for threads to leave */
 #define DETACH_NS_MAX 1000000000u /* for those that have not */
 #define STOP_ALL_NS   5000000000u
 #define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
 #define RSEQ_TRIES    100
+#define EARLY_NS      1000000000u /* so long a thread waits for who has made it */
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
@@ -38,7 +41,7 @@ enum {
 };
 
 /* Nothing of it is looked at any more, while its memory is there still. */
-static void look_last(struct translate_session *s, struct traced_thread *t)
+static void look_last(struct translate_tracer *s, struct traced_thread *t)
 {
 	struct user_regs_struct regs = {0};
 
@@ -53,20 +56,20 @@ static void look_last(struct translate_session *s, struct traced_thread *t)
 }
 
 /* It runs without us from here on. */
-static void let_go(struct translate_session *s, struct traced_thread *t, int signal)
+static void let_go(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
 	look_last(s, t);
 	ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)signal);
-	traced_gone(s, t, false);
+	traced_gone(s, t, false, 0);
 }
 
 /* The recording is over, and it is on its way out of the translator. */
-static bool is_on_its_way(const struct translate_session *s, const struct traced_thread *t)
+static bool is_on_its_way(const struct translate_tracer *s, const struct traced_thread *t)
 {
 	return !s->is_late && leave_is_possible(t);
 }
 
-static void go_on(struct translate_session *s, struct traced_thread *t, int signal)
+static void go_on(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
 	if ((s->is_over && !is_on_its_way(s, t)) || t->is_left)
 		let_go(s, t, signal > 0 ? signal : 0);
@@ -94,7 +97,7 @@ static bool shares_memory(const struct traced_thread *by, int event)
 	return flags & CLONE_VM;
 }
 
-static bool take_early(struct translate_session *s, pid_t tid)
+static bool take_early(struct translate_tracer *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->early.n; i++)
 		if (s->early.v[i].tid == tid) {
@@ -104,20 +107,20 @@ static bool take_early(struct translate_session *s, pid_t tid)
 	return false;
 }
 
-/* Who made it was killed before that could be told. */
-void translate_let_early_go(struct translate_session *s, uint64_t since_ns)
+/* Those that have waited since then: who made them was killed before that could be told. */
+static void let_early_go(struct translate_tracer *s, uint64_t since_ns)
 {
 	for (size_t i = s->early.n; i--;)
 		if (s->early.v[i].since_ns <= since_ns) {
 			translate_note(s,
-				"process %d runs on uncounted: what has made it was killed meanwhile",
-				s->early.v[i].tid);
+				"process %d is not %s: what has made it was killed meanwhile",
+				s->early.v[i].tid, s->work->done);
 			ptrace(PTRACE_DETACH, s->early.v[i].tid, NULL, NULL);
 			s->early.v[i] = s->early.v[--s->early.n];
 		}
 }
 
-static void event_fork(struct translate_session *s, struct traced_thread *by, int event)
+static void event_fork(struct translate_tracer *s, struct traced_thread *by, int event)
 {
 	unsigned long message = 0;
 	struct traced_thread *t;
@@ -129,21 +132,33 @@ static void event_fork(struct translate_session *s, struct traced_thread *by, in
 		go_on(s, t, 0);
 }
 
+void translate_look_around(struct translate_tracer *s, uint64_t now_ns)
+{
+	let_early_go(s, now_ns - EARLY_NS);
+}
+
+void translate_take_all(struct translate_tracer *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i]->is_translated && !s->threads.v[i]->is_ending)
+			thread_peek_events(s, s->threads.v[i]);
+}
+
 /* The command has made its exec, or has ended without one. */
-static void settle(struct translate_session *s)
+static void settle(struct translate_tracer *s)
 {
 	if (s->is_launching)
-		launch_settle(&s->run.child, s->options->command, &s->launch_failed);
+		launch_settle(&s->run->child, s->command, &s->launch_failed);
 	s->is_launching = false;
 }
 
-static void ended(struct translate_session *s, pid_t tid, int status)
+static void ended(struct translate_tracer *s, pid_t tid, int status)
 {
 	struct traced_thread *t = traced_find(s, tid);
 
 	take_early(s, tid);
-	if (tid == s->command) {
-		run_command_ended(&s->run, status);
+	if (tid == s->command_pid) {
+		run_command_ended(s->run, status);
 		settle(s);
 	}
 	/* Killed while it stood at its end: others may keep the memory. */
@@ -153,16 +168,16 @@ static void ended(struct translate_session *s, pid_t tid, int status)
 		thread_free_area(t);
 	}
 	if (t)
-		traced_gone(s, t, true);
+		traced_gone(s, t, true, status);
 }
 
-static int event_exec(struct translate_session *s, pid_t pid)
+static int event_exec(struct translate_tracer *s, pid_t pid)
 {
 	unsigned long former = 0;
 	struct traced_thread *t;
 	int status = 0;
 
-	if (pid == s->command)
+	if (pid == s->command_pid)
 		settle(s);
 	ptrace(PTRACE_GETEVENTMSG, pid, NULL, &former);
 	t = traced_exec(s, pid, (pid_t)former);
@@ -191,13 +206,14 @@ static bool is_full(struct traced_thread *t, const siginfo_t *info,
 }
 
 /* Reads the buffer, lets the thread go on and looks at what it has read meanwhile. */
-static int drain(struct translate_session *s, struct traced_thread *t,
-	struct user_regs_struct *regs, struct translate_thread *area)
+static int drain(struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs,
+	struct translate_thread *area)
 {
 	size_t n;
 
 	area->events_at = area->events_end;
 	n = thread_copy_events(s, t, area);
+	t->n_taken = 0;
 	program_blocks(s, t->program, false);
 	program_write(t->program, t->area + offsetof(struct translate_thread, events_at),
 		&area->events, sizeof(area->events));
@@ -209,17 +225,26 @@ static int drain(struct translate_session *s, struct traced_thread *t,
 	return s->is_over ? 0 : STOP_IS_OVER;
 }
 
+static void tell_signal(struct translate_tracer *s, struct traced_thread *t, const siginfo_t *info)
+{
+	if (s->work->signal)
+		s->work->signal(s->ctx, t, info);
+}
+
 /* Signals are the program's, but for those that the translator has raised. */
-static int stopped_by_signal(struct translate_session *s, struct traced_thread *t, int signal)
+static int stopped_by_signal(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
 	struct user_regs_struct regs;
 	struct translate_thread area;
 	siginfo_t info;
 
-	if ((signal != SIGTRAP && signal != SIGSEGV) || !t->program->place.base ||
-		ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0 ||
-		ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) < 0)
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return signal;
+	if ((signal != SIGTRAP && signal != SIGSEGV) || !t->program->place.base ||
+		ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) < 0) {
+		tell_signal(s, t, &info);
+		return signal;
+	}
 	if (leave_takes_trap(t, &info))
 		return STOP_IS_OVER;
 	if (is_service(t, &info, &regs)) {
@@ -230,7 +255,10 @@ static int stopped_by_signal(struct translate_session *s, struct traced_thread *
 			leave_unmaps(s, t);
 		return 0;
 	}
-	return is_full(t, &info, &regs, &area) ? drain(s, t, &regs, &area) : signal;
+	if (is_full(t, &info, &regs, &area))
+		return drain(s, t, &regs, &area);
+	tell_signal(s, t, &info);
+	return signal;
 }
 
 /* --- all stops --------------------------------------------------------------------------------- */
@@ -246,8 +274,10 @@ static void repeat_call(const struct traced_thread *t)
 }
 
 /* By PTRACE_INTERRUPT, or with its whole process. */
-static int stopped_by_event(struct translate_session *s, struct traced_thread *t, int signal)
+static int stopped_by_event(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
+	if (!s->is_over && signal != SIGTRAP && s->work->stands)
+		s->work->stands(s->ctx, t);
 	if (!s->is_over)
 		return signal == SIGTRAP ? 0 : STOP_STAYS;
 	if (signal != SIGTRAP) { /* it does not run, and so cannot leave */
@@ -263,7 +293,15 @@ static int stopped_by_event(struct translate_session *s, struct traced_thread *t
 	return is_on_its_way(s, t) && leave_stands(t) ? STOP_IS_OVER : 0;
 }
 
-static int stopped(struct translate_session *s, struct traced_thread *t, int status)
+static int exit_status(const struct traced_thread *t)
+{
+	unsigned long message = 0;
+
+	ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &message);
+	return (int)message;
+}
+
+static int stopped(struct translate_tracer *s, struct traced_thread *t, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
@@ -279,6 +317,8 @@ static int stopped(struct translate_session *s, struct traced_thread *t, int sta
 		return event_exec(s, t->tid);
 	case PTRACE_EVENT_EXIT:
 		look_last(s, t);
+		if (s->work->ending)
+			s->work->ending(s->ctx, t, exit_status(t));
 		thread_free_area(t);
 		return 0;
 	case PTRACE_EVENT_STOP:
@@ -287,7 +327,7 @@ static int stopped(struct translate_session *s, struct traced_thread *t, int sta
 	return 0;
 }
 
-static void handle(struct translate_session *s, pid_t tid, int status)
+static void handle(struct translate_tracer *s, pid_t tid, int status)
 {
 	struct traced_thread *t = traced_find(s, tid);
 
@@ -312,14 +352,14 @@ static void handle(struct translate_session *s, pid_t tid, int status)
 
 /* --- beginning and ending ---------------------------------------------------------------------- */
 
-static int launch(struct translate_session *s, struct err *err)
+static int launch(struct translate_tracer *s, struct err *err)
 {
-	struct launch *l = &s->run.child;
-	char *const *command = s->options->command;
+	struct launch *l = &s->run->child;
+	char *const *command = s->command;
 
 	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
 		return err_sys(err, errno, "'%s': cannot be traced", command[0]);
-	s->command = l->pid;
+	s->command_pid = l->pid;
 	s->is_launching = true;
 	traced_add_thread(s, traced_add_process(s, l->pid, false), l->pid);
 	return launch_begin(l, command, err);
@@ -350,7 +390,7 @@ static bool is_translated(const struct remote_thread *t)
 }
 
 /* All stand; those that are there begin in the translator. */
-static int begin_all(struct translate_session *s, struct traced_program *p,
+static int begin_all(struct translate_tracer *s, struct traced_program *p,
 	struct remote_threads *all, struct err *err)
 {
 	struct remote_thread *first = NULL;
@@ -365,14 +405,14 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 		first = t;
 		if (is_translated(t))
 			return err_set(err, ERR_UNSUPPORTED,
-				"it was counted before, and still runs in the translator of that recording");
+				"it was recorded before, and still runs in the translator of that recording");
 		rc = leave_rseq(t, deadline, err);
 	}
 	if (rc == 0 && !first)
 		return err_set(err, ERR_NOT_FOUND, "it has just ended");
 	if (rc == 0)
-		rc = translator_inject(&s->image, first, all->all.n,
-			TRANSLATE_OPTION_COUNT | TRANSLATE_OPTION_CALLS, &p->place, err);
+		rc = translator_inject(
+			&s->image, first, all->all.n, s->work->options, &p->place, err);
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++) {
 		struct remote_thread *t = &all->all.v[i];
 		struct traced_thread *traced;
@@ -385,6 +425,7 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 		traced = traced_add_thread(s, p, t->tid);
 		traced->is_translated = true;
 		traced->first_call = call;
+		s->work->begins(s->ctx, traced);
 	}
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++)
 		if (all->all.v[i].is_stopped)
@@ -392,7 +433,7 @@ static int begin_all(struct translate_session *s, struct traced_program *p,
 	return rc;
 }
 
-static int attach(struct translate_session *s, pid_t pid, struct err *err)
+static int attach(struct translate_tracer *s, pid_t pid, struct err *err)
 {
 	struct remote_threads all = {.pid = pid, .is_64 = true};
 	struct traced_program *p;
@@ -406,7 +447,7 @@ static int attach(struct translate_session *s, pid_t pid, struct err *err)
 	if (rc == 0) {
 		rc = begin_all(s, p, &all, err);
 		if (rc < 0)
-			err_prefix(err, "process %d cannot be counted", pid);
+			err_prefix(err, "process %d cannot be %s", pid, s->work->done);
 	}
 	if (rc < 0)
 		remote_threads_let_go(&all);
@@ -414,7 +455,7 @@ static int attach(struct translate_session *s, pid_t pid, struct err *err)
 	return rc;
 }
 
-static void let_all_go(struct translate_session *s, uint64_t until_ns)
+static void let_all_go(struct translate_tracer *s, uint64_t until_ns)
 {
 	for (size_t i = 0; i < s->threads.n; i++)
 		ptrace(PTRACE_INTERRUPT, s->threads.v[i]->tid, NULL, NULL);
@@ -430,10 +471,10 @@ static void let_all_go(struct translate_session *s, uint64_t until_ns)
 	}
 }
 
-static void detach_all(struct translate_session *s)
+static void detach_all(struct translate_tracer *s)
 {
 	s->is_over = true;
-	translate_let_early_go(s, UINT64_MAX);
+	let_early_go(s, UINT64_MAX);
 	let_all_go(s, clock_mono_ns() + LEAVE_NS_MAX);
 	s->is_late = true;
 	for (size_t i = s->threads.n; i--;)
@@ -444,18 +485,18 @@ static void detach_all(struct translate_session *s)
 	settle(s);
 }
 
-static bool is_done(const struct translate_session *s)
+static bool is_done(const struct translate_tracer *s)
 {
-	return s->command ? s->run.has_status : !s->threads.n;
+	return s->command ? s->run->has_status : !s->threads.n;
 }
 
-int translate_drive(struct translate_session *s, struct err *err)
+int translate_drive(struct translate_tracer *s, struct err *err)
 {
-	int rc = s->options->command ? launch(s, err) : 0;
+	int rc = s->command ? launch(s, err) : 0;
 
-	for (size_t i = 0; rc == 0 && i < s->options->n_pids; i++)
-		rc = attach(s, s->options->pids[i], err);
-	while (rc == 0 && !is_done(s) && !run_is_over(&s->run)) {
+	for (size_t i = 0; rc == 0 && i < s->n_pids; i++)
+		rc = attach(s, s->pids[i], err);
+	while (rc == 0 && !is_done(s) && !run_is_over(s->run)) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL);
 
@@ -463,6 +504,8 @@ int translate_drive(struct translate_session *s, struct err *err)
 			handle(s, tid, status);
 		else if (errno != EINTR)
 			break;
+		if (s->work->idle)
+			s->work->idle(s->ctx);
 	}
 	detach_all(s);
 	if (rc == 0 && s->launch_failed.code) {
@@ -470,4 +513,26 @@ int translate_drive(struct translate_session *s, struct err *err)
 		rc = err->code;
 	}
 	return rc;
+}
+
+void translate_note(struct translate_tracer *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->work->note(s->ctx, text);
+}
+
+void translate_tracer_release(struct translate_tracer *s)
+{
+	vec_release(&s->programs);
+	vec_release(&s->threads);
+	map_release(&s->by_tid);
+	vec_release(&s->early);
+	buf_release(&s->events);
+	buf_release(&s->copied);
+	translator_image_close(&s->image);
 }

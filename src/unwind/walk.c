@@ -32,6 +32,9 @@
 #define START_CALLS_MAX		1
 #define START_CALLS_LIBRARY_MAX 3
 
+/* From behind the system call that makes a thread to where the new one begins. */
+#define NEW_TASK_BYTES_MAX 16
+
 enum lookup_state { LOOKUP_EMPTY, LOOKUP_NO_MODULE, LOOKUP_MODULE };
 
 /* One cache line. */
@@ -232,6 +235,23 @@ static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
 	       (!w->callbacks->follows_call || follows_call(w, guess->pc));
 }
 
+/*
+ * A thread that has just been made, and is not yet where it begins: glibc's clone has no CFI behind its system call, since
+ * the maker's stack is not the new thread's, and an outermost frame right behind that. In the maker the call has not given 0.
+ */
+static bool is_new_task(struct walk *w)
+{
+	if (!w->is_innermost || !(w->regs.known >> CPU_REG_RAX & 1) || w->regs.r[CPU_REG_RAX])
+		return false;
+	for (uint64_t i = 1; i <= NEW_TASK_BYTES_MAX; i++) {
+		const struct cfi_rule *rule = look_up(w, w->regs.r[CPU_REG_RIP] + i)->rule;
+
+		if (rule)
+			return rule->flags & CFI_RULE_OUTERMOST;
+	}
+	return false;
+}
+
 /* No CFI at this pc: frame pointer, then bare return address. A call through a bad pointer has
  * pushed its return address and nothing else, so that there the order is the other one. */
 static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwind_end *end)
@@ -240,7 +260,8 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 	uint32_t cookie = at->module.cookie; /* `at` may go with the next look-up */
 	struct step_guess guess = {0};
 
-	if (is_first_call(w, at, w->regs.r[CPU_REG_RIP]) || is_planted(w, at)) {
+	if (is_first_call(w, at, w->regs.r[CPU_REG_RIP]) || is_planted(w, at) ||
+		(has_module && is_new_task(w))) {
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}

@@ -38,7 +38,8 @@ function eventTrace() {
   return lines.map(([time, what]) => `${time} ${what}`).join("\n");
 }
 function sampleTrace() {
-  return [...Array(40 + random(100))].map(() => `${1 + random(3)}: ${[...Array(1 + random(8))].map(() => pick(names)).join(" ")}`).join("\n");
+  const name = () => (random(2) ? pick(names) : `f${random(50)}`); // more than the filter of the call graph shows at first
+  return [...Array(40 + random(100))].map(() => `${1 + random(3)}: ${[...Array(1 + random(8))].map(name).join(" ")}`).join("\n");
 }
 
 // --- questions: keys of the page, which are options of weir report
@@ -71,6 +72,8 @@ function report(kind, trace, keys) {
 
 // --- comparing
 let compared = 0;
+let filtered = 0; // call graphs with a filter, of exact figures or of estimates alone
+let differences = 0; // selections of two traces
 let refused = 0;
 const wrong = [];
 function same(what, expected, actual) {
@@ -140,6 +143,70 @@ async function compareGraph(what, answers, keys, rows) {
   const isPlain = functions.every((r) => r.exact === one.exact && r.base !== null && !r.sampled_cum);
   if (isPlain) same(`${what}: what ${one.name} used itself`, meant.reduce((sum, r) => sum + r.base, 0), found.base);
 }
+// What the call graph shows with a filter and a virtual root, by the formulas of docs/format/view-answers.md.
+const keyOf = (r) => `${r.name}\n${r.image ?? ""}`;
+function filterStep(part, whole) {
+  const tenths = Math.ceil((1000 * part) / whole - 1e-9);
+  return tenths <= 20 ? tenths : Math.min(200, Math.ceil(tenths / 10) * 10);
+}
+function reachable(tree, passes) {
+  const keyOfId = new Map(tree.map((r) => [r.id, r.kind === "thread" ? "" : keyOf(r)]));
+  const callees = new Map();
+  for (const r of tree) {
+    if (r.kind === "thread") continue;
+    const caller = keyOfId.get(r.parent) ?? "";
+    if (!callees.has(caller)) callees.set(caller, new Set());
+    callees.get(caller).add(keyOf(r));
+  }
+  const there = new Set();
+  const open = [""];
+  while (open.length)
+    for (const callee of callees.get(open.pop()) ?? [])
+      if (passes.has(callee) && !there.has(callee)) {
+        there.add(callee);
+        open.push(callee);
+      }
+  return [...there].sort();
+}
+function widthsOf(share, smallest) {
+  const slope = smallest < 1 ? 8 / Math.log(1 / smallest) : 0;
+  return {
+    none: 1,
+    linear: Math.min(10, Math.max(1, Math.ceil(share * 10 - 1e-9))),
+    log: Math.min(9, Math.max(1, Math.log2(1000 * share + 0.0001))),
+    adaptive: smallest < 1 && smallest > 0 ? 1 + slope * Math.log(share / smallest) : undefined,
+  };
+}
+async function compareFilter(what, answers, keys, truth) {
+  const functions = truth.flat.json.rows.filter((r) => r.kind !== "thread");
+  const { total } = truth.flat.json;
+  if (!functions.length || functions.length > 1000 || !total || functions.some((r) => r.cum === null)) return;
+  const byCum = functions.map((r) => r.cum).sort((a, b) => b - a);
+  const auto = byCum.length < 30 ? 0 : filterStep(byCum[29], total);
+  const filter = random(3) ? filterStep(random(total), 4 * total) : "auto";
+  const rootRow = random(2) ? pick(functions) : undefined;
+  const names = await answers.names(keys);
+  const root = rootRow ? names.name.findIndex((name, i) => name === rootRow.name && (names.image[i] || null) === rootRow.image) : 0;
+  const graph = await answers.graph({ ...keys, filter, root });
+  const used = filter === "auto" ? auto : filter;
+  what = `${what}: filter ${filter}, root ${rootRow?.name ?? "program"}`;
+  same(`${what}: what is used`, [used, rootRow?.cum ?? total], [graph.filter, graph.whole]);
+  const passes = new Set(functions.filter((r) => r.cum * 1000 >= used * total).map(keyOf));
+  same(`${what}: what is shown`, reachable(truth.tree.json.rows, passes), graph.boxes.filter((b) => b.routine).map(keyOf).sort());
+  const stanzas = new Map(truth.arcs.json.rows.map((s) => [keyOf(s), s]));
+  const smallest = Math.min(1, ...graph.arcs.map((a) => a.share));
+  for (const arc of graph.arcs) {
+    const [from, to] = [graph.boxes[arc.from], graph.boxes[arc.to]];
+    if (!from.routine) continue; // threads are one box
+    const row = stanzas.get(keyOf(to)).parents.find((p) => keyOf(p) === keyOf(from) && !p.recursive);
+    const share = row?.cum && graph.whole ? Math.min(1, row.cum / graph.whole) : 0;
+    if (row) same(`${what}: ${from.name} calls ${to.name}`, row.cum, arc.cum);
+    same(`${what}: ${from.name} calls ${to.name}, share ${share} or ${arc.share}`, true, Math.abs(share - arc.share) < 1e-5);
+    for (const [rule, expected] of Object.entries(widthsOf(share, smallest)))
+      if (expected !== undefined) same(`${what}: ${from.name} to ${to.name}, width by ${rule}, ${expected} or ${arc.width[rule]}`, true, Math.abs(expected - arc.width[rule]) < 2e-3);
+  }
+  filtered++;
+}
 async function comparePage(what, { engine, answers }, keys, truth) {
   for (const kind of Object.keys(truth)) {
     let json, sentence;
@@ -160,12 +227,13 @@ async function comparePage(what, { engine, answers }, keys, truth) {
   }
   if (truth.tree.json) await compareTree(what, answers, keys, truth.tree.json.rows);
   if (truth.flat.json) await compareGraph(what, answers, keys, truth.flat.json.rows);
+  if (truth.flat.json && truth.tree.json && truth.arcs.json) await compareFilter(what, answers, keys, truth);
 }
 
 const children = [];
 process.on("exit", () => children.forEach((c) => c.kill("SIGINT")));
-function startView(trace) {
-  const child = spawn(weir, ["view", trace], { stdio: ["ignore", "pipe", "inherit"] });
+function startView(traces) {
+  const child = spawn(weir, ["view", ...traces], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
   return new Promise((resolve, reject) => {
     let said = "";
@@ -243,7 +311,7 @@ async function compareTrace(trace, about, n) {
     if (e.status !== 3) throw e; // something was lost, and the page says it
   }
   const file = await openFile(page);
-  const { child, url } = await startView(trace);
+  const { child, url } = await startView([trace]);
   const server = await openServer(url);
   for (let k = 0; k < n; k++) {
     const keys = k > 1 ? randomKeys(about) : k ? { metric: "samples" } : {};
@@ -259,6 +327,51 @@ async function compareTrace(trace, about, n) {
   child.kill("SIGINT");
 }
 
+// Two traces: their reports, joined by name and last part of the image.
+function joinOf(reports) {
+  const joined = new Map();
+  // What is not there was called 0 times, where calls are counted.
+  const absent = reports.map((report) => ({ there: false, base: 0, cum: 0, calls: report.rows.some((r) => r.calls !== null) ? 0 : null }));
+  reports.forEach((report, side) => {
+    for (const r of report.rows) {
+      if (r.kind === "thread") continue;
+      const key = `${r.name}\n${(r.image ?? "").split("/").pop()}`;
+      if (!joined.has(key)) joined.set(key, { name: r.name, sides: [...absent] });
+      joined.get(key).sides[side] = { there: true, base: r.base, cum: r.cum, calls: r.calls };
+    }
+  });
+  const less = (a, b) => (a === null || b === null ? null : a - b);
+  const figures = ({ there, base, cum, calls }) => [there, base, cum, calls];
+  return [...joined.values()].map(({ name, sides: [b, a] }) => [name, figures(b), figures(a), [less(a.base, b.base), less(a.cum, b.cum), less(a.calls, b.calls)]]).sort((x, y) => (x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0));
+}
+async function compareTwo(before, after, about, n) {
+  const page = `${before}-${after}.html`;
+  execFileSync(weir, ["report", "--html", page, before, after], { stdio: "ignore" });
+  const file = await openFile(page);
+  const { child, url } = await startView([before, after]);
+  const server = await openServer(url);
+  for (let k = 0; k < n; k++) {
+    const keys = k ? randomKeys(about) : {};
+    const newer = report("flat", after, keys);
+    const older = report("flat", before, { ...keys, metric: newer.json?.metric.name ?? "" });
+    if (!newer.json || !older.json || newer.json.metric.unit !== older.json.metric.unit) continue;
+    for (const [where, { answers }] of [["file", file], ["server", server]]) {
+      const what = `${where}, ${before} and ${after} ${JSON.stringify(keys)}`;
+      const diff = await answers.diffFunctions(keys);
+      same(`${what}: totals`, [older.json.total, newer.json.total, newer.json.total - older.json.total], [diff.total.before, diff.total.after, diff.total.more]);
+      const side = ({ there, base, cum, calls }) => [there, base, cum, calls];
+      const rows = diff.rows.map((r) => [r.name, side(r.before), side(r.after), [r.more.base, r.more.cum, r.more.calls]]).sort((x, y) => (x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0));
+      same(`${what}: differences`, joinOf([older.json, newer.json]), rows);
+      const graph = await answers.diffGraph({ ...keys, filter: 0 });
+      const boxes = new Map(rows.map((r) => [r[0], r]));
+      for (const b of graph.boxes.filter((b) => b.routine)) same(`${what}: box of ${b.name}`, boxes.get(b.name), [b.name, side(b.before), side(b.after), [b.more.base, b.more.cum, b.more.calls]]);
+      differences++;
+    }
+  }
+  child.removeAllListeners("exit");
+  child.kill("SIGINT");
+}
+
 for (let i = 0; i < 6; i++) {
   const isEvents = i % 3 !== 2;
   const [text, trace] = [`random${i}.txt`, `random${i}.weir`];
@@ -266,6 +379,10 @@ for (let i = 0; i < 6; i++) {
   execFileSync(weir, ["import", isEvents ? "events" : "samples", text, "-o", trace], { stdio: ["ignore", "ignore", "inherit"] });
   const metrics = isEvents ? ["time", "calls", "samples", "bytes", "none"] : ["samples", "none"];
   await compareTrace(trace, { names, metrics, threads: ["1", "2", "3"], regexes: ["^[ab]$", "l", "o{2}", "x;y|b"], images: [], span: isEvents ? 400 : 0 }, 12);
+}
+for (const [before, after, isEvents] of [[0, 1, true], [3, 4, true], [2, 5, false]]) {
+  const metrics = isEvents ? ["time", "calls", "samples", "bytes"] : ["samples"];
+  await compareTwo(`random${before}.weir`, `random${after}.weir`, { names, metrics, threads: ["1", "2"], regexes: ["^[ab]$", "l", "o{2}"], images: [], span: isEvents ? 400 : 0 }, 10);
 }
 // Recorded ones: what may be asked is what they say of themselves. Damage in a stretch of time is a loss of the whole
 // file, but not of every window.
@@ -278,9 +395,10 @@ for (const trace of process.argv.slice(3)) {
   const about = { names: rows.map((r) => r.name), metrics, threads: threads.rows.map((t) => String(t.tid)).concat("0"), regexes: ["^_", "l", "main|start"], images, span: trace.includes("hurt") ? 0 : 300e6 };
   await compareTrace(trace, about, 7);
 }
-console.log(`# seed ${process.argv[2]}: ${questions.asked} selections, ${questions.answered} with functions, ${refused} refused by both, ${compared} answers compared`);
+console.log(`# seed ${process.argv[2]}: ${questions.asked} selections, ${questions.answered} with functions, ${refused} refused by both, ${compared} answers compared, of them ${filtered} call graphs with a filter, ${differences} differences`);
 console.log(`# pprof was compared in ${[...seen].join(", ")}`);
 for (const w of wrong.slice(0, 20)) console.log(`not ok ${w}`);
 if (!wrong.length) console.log("ok the page's figures are those of weir report --json, in a file and behind the server");
 console.log(`${questions.answered >= 60 && compared >= 300 ? "ok" : "not ok"} at least 300 answers with functions were compared: ${compared}`);
+console.log(`${filtered >= 30 && differences >= 12 ? "ok" : "not ok"} and at least 30 call graphs with filter, root and widths, and 12 differences: ${filtered}, ${differences}`);
 process.exit(wrong.length ? 1 : 0);

@@ -25,6 +25,7 @@ for (const hostile of [image, script]) {
   await tab("Bottom-up");
   verdict(`${name}: ${hostile} is text in what a canvas says`, (await label(page, ".pane-body canvas")).includes(hostile), await label(page, ".pane-body canvas"));
 }
+verdict(`${name}: what turns letters around is shown as what it is`, rows.includes("evil\\u202eniam") && !/\u202e/.test(await text(page, "body")), rows.join(" | "));
 verdict(`${name}: such names are callees as text`, (await texts(page, "aside .arcs .name")).length > 0);
 await tab("Flame graph");
 await page.locator(".pane-body canvas").focus();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// picture.mjs URL: the picture of README, BUILD/screens/picture.png; docs/picture.png is that with a palette of 128 colours.
+// picture.mjs URL: the picture of README, BUILD/screens/picture.png; docs/picture.png is that with a palette
+// of 128 colours (ffmpeg -i picture.png -vf "split[a][b];[a]palettegen=128:0[p];[b][p]paletteuse=dither=none" -pix_fmt pal8).
 import { statSync } from "node:fs";
 import { close, equal, hasFailed, open, shot, text, verdict } from "./page.mjs";
 

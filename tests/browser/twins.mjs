@@ -34,6 +34,21 @@ for (let i = 0; i < Math.min(n, 60); i++) {
   await page.keyboard.press("ArrowDown");
 }
 equal(`${name}: arrow keys reach each function once`, Math.min(n, 60), seen.size);
+// A call takes 10 ms or so.
+await page.getByRole("tab", { name: "Hooks", exact: true }).click();
+await page.waitForSelector(".list tbody tr");
+const ms = (ns) => `${(ns / 1e6).toFixed(2)} ms`;
+for (const row of twins) {
+  const cells = await page.locator(".list tbody tr", { hasText: row.image }).locator("td").allInnerTexts();
+  equal(`${name}: the hook in ${row.image.replace(/.*\//, "")} has the least and the most of its own calls`, [String(row.calls), ms(row.min), ms(row.max)], cells.slice(1, 4));
+}
+await page.locator(".list tbody tr", { hasText: twins[1].image }).locator("button").click();
+await page.waitForTimeout(500);
+equal(`${name}: and leads to its own function`, expected(twins[1]), await said());
+// In the call graph they are two boxes, of which one is selected.
+await page.getByRole("tab", { name: "Call graph", exact: true }).click();
+await page.waitForSelector(".graph .under b");
+equal(`${name}: the call graph selects it`, "hot", await text(page, ".graph .under b"));
 equal(`${name}: no error in the page`, [], errors);
 await close();
 process.exit(hasFailed() ? 1 : 0);

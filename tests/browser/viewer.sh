@@ -90,7 +90,7 @@ for k in 1 3; do
 int main(void) { unsigned n = 1; for (int i = 0; i < %d; i++) n += hot(n); return n == 7; }' $k >twin$k.c
 	gcc -O1 -o twin$k twin$k.c
 done
-"$WEIR" record -q -o twins.weir -- sh -c './twin1; ./twin3'
+"$WEIR" record -q --functions hot -o twins.weir -- sh -c './twin1; ./twin3'
 "$WEIR" report flat twins.weir --json >twins.json 2>/dev/null
 start_view twins twins.weir
 timeout 100 node "$ROOT/tests/browser/twins.mjs" twins "$url" twins.json || not_ok "twins: the test ends well: status $?"

@@ -5,7 +5,7 @@
 . "$ROOT/tests/browser.sh"
 need_browser "hostile names, and access to the page"
 
-image='<img/src=x/onerror=alert(1)>' script="</script><script>document.title='taken'</script>"
+image='<img/src=x/onerror=alert(1)>' turned=$'evil\xe2\x80\xaeniam' script="</script><script>document.title='taken'</script>"
 cat >events.txt <<E
 0 enter main
 10 enter $image
@@ -14,6 +14,8 @@ cat >events.txt <<E
 90 leave $image
 100 enter <!--
 200 leave <!--
+202 enter $turned
+208 leave $turned
 210 hook <b>hooked</b> jump 7 .
 220 leave main
 E

@@ -43,6 +43,9 @@ empty() { # NAME URL WORDS
 apart() { # URL
 	timeout 120 node "$ROOT/tests/browser/apart.mjs" "$1" || not_ok "what cannot be compared: its test ends well: status $?"
 }
+working() { # URL
+	timeout 120 node "$ROOT/tests/browser/working.mjs" "$1" || not_ok "while weir reads: its test ends well: status $?"
+}
 pids=()
 serve() { # NAME ARGUMENTS...: $url
 	start_view "$@"
@@ -59,7 +62,7 @@ nothing_url=$url
 serve none none.weir
 none_url=$url
 serve cut cut.weir
-together pointer pointer "$pointer_url" -- pointer pointer-file "file://$PWD/pointer.html" -- pointer pair "$pair_url" -- \
+together pointer pointer "$pointer_url" -- working "$pointer_url" -- pointer pointer-file "file://$PWD/pointer.html" -- pointer pair "$pair_url" -- \
 	empty nothing "$nothing_url" "There are no samples" -- apart "$apart_url" -- empty none "$none_url" "What was imported has nothing in it" -- \
 	empty cut "$url" "a part of the trace is missing"
 kill -INT "${pids[@]}"

@@ -150,7 +150,7 @@ equal "the linker's version is the linker's" "$(ld --version)" "$("$WEIR" count 
 equal "the command's status is passed on" 37 $?
 equal "so is its death" 143 "$(bash -c '"$WEIR" count sh -c "kill -TERM \$\$"; echo $?' 2>/dev/null)"
 fails "a command that is not there is said" 1 "^weir: 'no-such-command': cannot run" "$WEIR" count no-such-command
-fails "no command is wrong usage" 2 "^weir: count: needs a link command" "$WEIR" count -v
+fails "no command is wrong usage" 2 "^weir: count: nothing to count: give a link command, or -- and a command, or -p PID" "$WEIR" count -v
 fails "an unknown option is wrong usage" 2 "^weir: count: unknown option '--frobnicate'" "$WEIR" count --frobnicate gcc
 fails "an unknown metric is wrong usage" 2 "^weir: count: --metrics: 'watts'" "$WEIR" count --metrics instructions,watts gcc
 fails "an unknown processor is wrong usage" 2 "^weir: count: --cpu: 'abacus'" "$WEIR" count --cpu abacus gcc

@@ -120,7 +120,7 @@ equal "what has a minus is left out" "-++" "$(kinds -stack)"
 equal "what has a no is left out" "+-+" "$(kinds no-switch)"
 equal "modules can be left out" "++-" "$(kinds -0x19)"
 fails "an unknown name is a usage error with all names" 2 \
-	"^weir: record: --hooks: 'sycall' is not known \(there are method, stack, stack-at, switch, syscall, fault, alloc, interrupt, module, and codes" \
+	"^weir: record: --hooks: 'sycall' is not known \(there are method, stack, stack-at, switch, syscall, fault, alloc, heap, bytecode, interrupt, module, and codes" \
 	"$WEIR" record --hooks stack,sycall -- true
 fails "method needs to know which functions" 2 "^weir: record: --hooks: method: which functions\\? give --events" \
 	"$WEIR" record --hooks +method -- true

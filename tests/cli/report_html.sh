@@ -69,6 +69,17 @@ find_damage STRINGS names.weir
 fails "with damaged definitions it is refused with the reason" 1 "^weir: 'names.weir': its definitions are damaged.*STRINGS chunk" \
 	"$WEIR" report --html names.html names.weir
 check "and leaves no page behind" [ ! -e names.html ]
+"$WEIR" report --html - whole.weir >piped.html
+check "'-' is standard output: status 0" [ $? = 0 ]
+check "and the same page" cmp whole.html piped.html
+cp whole.weir kept.weir
+fails "a page is not written over its own trace" 1 "^weir: 'kept.weir': is the file that is read" \
+	"$WEIR" report --html kept.weir kept.weir
+fails "nor over the older one of two" 1 "'kept.weir': is the file that is read" "$WEIR" report --html kept.weir kept.weir whole.weir
+ln -s kept.weir link.weir
+fails "nor by a link to it" 1 "'link.weir': is the file that is read" "$WEIR" report --html link.weir kept.weir
+fails "nor is an export" 1 "'kept.weir': is the file that is read" "$WEIR" export folded kept.weir -o kept.weir
+check "the trace is as it was" cmp whole.weir kept.weir
 "$WEIR" report --html none.html nothing.weir 2>/dev/null
 check "no such trace: status 1" [ $? = 1 ]
 check "and no page" [ ! -e none.html ]

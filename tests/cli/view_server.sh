@@ -135,6 +135,15 @@ def many():
 threads = [threading.Thread(target=many) for _ in range(40)]
 for t in threads: t.start()
 for t in threads: t.join()
+verdict("how much of the trace is read is said at once", json.loads(get(f"/{token}/q/progress")[1]) == {"done": 0, "whole": 0})
+for family, address in ((socket.AF_INET6, "::1"), (socket.AF_INET, socket.gethostbyname(socket.gethostname())), (socket.AF_INET, "127.0.0.2")):
+    if address == "127.0.0.1":
+        continue
+    try:
+        socket.create_connection((address, url.port), timeout=5).close()
+        verdict(f"nobody is served on {address}", False)
+    except OSError:
+        verdict(f"nobody is served on {address}", True)
 verdict("1,000 requests at once are all answered", answers.count(200) == 1000, set(answers))
 P
 first=${url%/} first=${first##*/}
@@ -165,6 +174,11 @@ check "over ssh the command that leads the port is printed" grep -qE 'ssh -N -L 
 check "another run has another token" [ "${#first}$(grep -c "$first" view.out)" = 320 ]
 kill $pid
 wait $pid
+timeout 20 "$WEIR" view big.weir >/dev/full 2>full.err
+check "an address that cannot be told is of no use to anybody: status 1" [ $? = 1 ]
+check "and a sentence" grep -q '^weir: the address of the page cannot be told: standard output: No space left' full.err
+timeout 20 "$WEIR" view big.weir >&- 2>closed.err
+check "likewise where there is no standard output" [ $? = 1 ]
 "$WEIR" view nothing.weir >/dev/null 2>none.err
 check "no such trace: status 1" [ $? = 1 ]
 "$WEIR" view big.weir --port 70000 >/dev/null 2>&1

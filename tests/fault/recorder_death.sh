@@ -34,6 +34,7 @@ check "the trace is readable up to there" test $? -eq 3
 if mkdir -p mnt && mount -t tmpfs -o size=24k tmpfs mnt 2>/dev/null; then
 	"$WEIR" record -q -F 20000 -o mnt/t.weir -- ./$split split >out.txt 2>err.txt
 	check "a full disk gives a sentence" grep -q "No space left on device" err.txt
+	check "and the recording is not called complete" eval '! grep -q "is complete" err.txt'
 	"$WEIR" report flat mnt/t.weir >out.txt 2>err.txt
 	check "and a readable trace" test $? -eq 3
 	umount mnt

@@ -55,7 +55,7 @@ n=0
 for delay in 0.30 0.47 0.71 0.93; do
 	n=$((n + 1))
 	# Not through a shell function: the process that is killed must be weir itself.
-	setarch -R "$WEIR" steps -q --engine "$engine" -o k$n.weir -- ./$sum $rounds >out.txt 2>err.txt &
+	setarch -R "$WEIR" steps -q "${engine_option[@]}" -o k$n.weir -- ./$sum $rounds >out.txt 2>err.txt &
 	w=$!
 	sleep $delay
 	kill -9 $w
@@ -66,7 +66,7 @@ for delay in 0.30 0.47 0.71 0.93; do
 done
 # Those that are sent to weir end the recording, and are passed on.
 for sig in TERM HUP; do
-	setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
+	setarch -R "$WEIR" steps -q "${engine_option[@]}" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
 	w=$!
 	sleep 0.5
 	kill -$sig $w
@@ -76,7 +76,7 @@ for sig in TERM HUP; do
 	readable "weir gets SIG$sig" k.weir
 done
 # A background job of a shell ignores this one, and runs on to its end.
-setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
+setarch -R "$WEIR" steps -q "${engine_option[@]}" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
 w=$!
 sleep 0.5
 kill -INT $w
@@ -85,7 +85,7 @@ equal "weir gets SIGINT, which the program ignores: the program ends as always" 
 equal "weir gets SIGINT, which the program ignores: and prints what it should" "$expected" "$(cat out.txt)"
 readable "weir gets SIGINT" k.weir
 for delay in 0.33 0.62; do
-	setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
+	setarch -R "$WEIR" steps -q "${engine_option[@]}" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
 	w=$!
 	sleep $delay
 	pkill -9 -x $sum

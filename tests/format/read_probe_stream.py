@@ -170,7 +170,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (2, 2) and n == N_SECTIONS, "version")
+        need((major, minor) == (2, 3) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 
@@ -200,6 +200,7 @@ class Stream:
             self.stacks = items.flags(3)
             need(items.u32() <= 1 << 18, "pages of the ring")
             items.u32()
+            need(len(items.bytes()) <= 64, "build-id of the kernel")
         elif kind == 2:
             self.sources.append((items.text(), items.bytes()))
         elif kind == 3:

@@ -50,6 +50,79 @@ def read_run(payload):
     return first, space, generation, steps
 
 
+def read_blocks(payload):
+    """(space, first number, [[(address, is a repeated string instruction)]])"""
+    p = Bytes(payload)
+    space, first, n = p.uleb(U32), p.uleb(U32), p.uleb(U32)
+    rest_is(first + n <= 1 << 24, "too many blocks")
+    blocks, end = [], 0
+    for _ in range(n):
+        address, block = (end + zigzag(p)) % U64, []
+        k = p.take(1)[0]
+        rest_is(1 <= k <= 64, "no block")
+        for v in p.take(k):
+            rest_is(1 <= v & 15 and v < 32, "no instruction")
+            block.append((address, v >= 16))
+            address = (address + (v & 15)) % U64
+        blocks.append(block)
+        end = address
+    p.done()
+    return space, first, blocks
+
+
+def way_head(p):
+    """(first step, space, generation, steps, cut, first block, bytes of tokens)"""
+    head = p.uleb(), p.uleb(U32), p.uleb(U32), p.uleb(U32), p.uleb(U32), p.uleb(U32), p.uleb()
+    rest_is(1 <= head[3] <= 1 << 22 and head[0] + head[3] < U64 and head[4] < 64 and head[5] < 1 << 24, "no way")
+    return head
+
+
+def way_blocks(p, start):
+    """The numbers of the blocks from the tokens."""
+    history, by_history, by_block = start % U32, {}, {}
+    yield start
+    last = start
+    while True:
+        token = p.uleb()
+        for i in range((token >> 2) + 1):
+            place = (history * 0x9e3779b1 % U32) >> 20
+            if i < token >> 2:
+                rest_is(place in by_history, "a guess of nothing")
+                block = by_history[place]
+            elif token & 3 == 3:
+                p.done()
+                return
+            else:
+                newer, older = by_block.get(last, (None, None))
+                block = last + zigzag(p) if token & 3 == 2 else older if token & 3 else newer
+                rest_is(block is not None and 0 <= block < 1 << 24, "no block")
+                by_history[place] = block
+                if block != newer:
+                    by_block[last] = block, newer
+            history = (history * 256 + block) % U32
+            last = block
+            yield block
+
+
+def read_way(payload, known):
+    """As read_run; `known` has the blocks by space and number."""
+    p = Bytes(payload)
+    first, space, generation, n, cut, start, size = way_head(p)
+    tokens, steps, left = Bytes(p.take(size)), [], 0
+    for number in way_blocks(tokens, start):
+        rest_is(len(steps) < n and not left, "more blocks than steps")
+        rest_is((space, number) in known, "a block that was not told")
+        block = known[space, number]
+        left = max(len(steps) + len(block) - n, 0)
+        for address, is_string in block[:len(block) - left]:
+            times = p.uleb() if is_string else 1
+            rest_is(times, "no iterations")
+            steps.append((address, times))
+    rest_is(len(steps) == n and left == cut, "not so many steps")
+    p.done()
+    return first, space, generation, steps
+
+
 def read_code(payload):
     """(space, generation, is 64, [(address, frame, bytes)])"""
     p = Bytes(payload)
@@ -103,6 +176,7 @@ class Steps:
     def __init__(self, trace):
         self.trace, self.code, self.order = trace, {}, []
         self.places = []  # (time, place) in order of time
+        self.blocks = {}
         self.streams = {}
         for record in trace.records:
             if record[2] == 0x57:
@@ -115,6 +189,8 @@ class Steps:
         for time, _, _, minor, payload in records:
             if minor == 5:
                 self.add_place(time, payload)
+            if minor == 7:
+                self.add_blocks(payload)
             if minor != 2:
                 continue
             try:
@@ -123,6 +199,14 @@ class Steps:
                 continue
             for address, frame, code in entries:
                 self.code.setdefault((space, address), {})[generation] = (frame, code)
+
+    def add_blocks(self, payload):
+        try:
+            space, first, blocks = read_blocks(payload)
+        except Bad:
+            return
+        for i, block in enumerate(blocks):
+            self.blocks.setdefault((space, first + i), block)
 
     def add_place(self, time, payload):
         try:
@@ -164,6 +248,9 @@ class Steps:
             if record[3] == 1:
                 run = read_run(record[4])
                 return run[0] + len(run[3])
+            if record[3] == 8:
+                head = way_head(Bytes(record[4]))
+                return head[0] + head[3]
             return read_mark(record[4])[0] if record[3] == 3 else None
         except Bad:
             return None
@@ -183,8 +270,8 @@ class Steps:
         is_on, space = start == 0, 0
         for time, _, _, minor, payload in records:
             try:
-                if minor == 1:
-                    first, space, generation, steps = read_run(payload)
+                if minor in (1, 8):
+                    first, space, generation, steps = read_run(payload) if minor == 1 else read_way(payload, self.blocks)
                     for i, (address, times) in enumerate(steps):
                         if first + i < start:
                             continue

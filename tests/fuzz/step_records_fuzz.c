@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "trace/records.h"
 #include "trace/step_records.h"
+#include "trace/step_ways.h"
 
 #define TIMES_MAX 1000 /* encoding is by iterations */
 
@@ -154,6 +155,66 @@ static void try_place(struct span payload)
 	buf_release(&b);
 }
 
+static void try_blocks(struct span payload)
+{
+	VEC(struct step_block) all = {0};
+	struct step_blocks_walk w;
+	struct step_block block;
+	struct buf b = {0};
+	int rc = step_blocks_open(&w, payload) ? 1 : -1;
+
+	while (rc > 0 && (rc = step_blocks_next(&w, &block)) > 0) {
+		need(block.n && block.n <= STEP_BLOCK_INSNS_MAX && all.n <= payload.n);
+		vec_push(&all, block);
+	}
+	if (rc == 0) {
+		struct step_blocks_head head = w.head;
+
+		step_blocks_encode(&b, &head, all.v);
+		need(b.n <= payload.n && step_blocks_open(&w, buf_span(&b)));
+		for (size_t i = 0; i < all.n; i++)
+			need(step_blocks_next(&w, &block) == 1 && block.addr == all.v[i].addr &&
+				block.strings == all.v[i].strings);
+		need(step_blocks_next(&w, &block) == 0);
+	}
+	vec_release(&all);
+	buf_release(&b);
+}
+
+#define WAY_BLOCKS_MAX	100000
+#define WAY_NUMBERS_MAX 65536u /* a reader has as many as were told, and stops at others */
+
+/* The blocks of a way make the same way again. */
+static void try_way(struct span payload)
+{
+	static struct step_way_walk w, again; /* too large for a stack */
+	static struct step_way_coder c;
+	VEC(uint32_t) all = {0};
+	struct buf b = {0};
+	uint32_t block;
+	int rc = step_way_open(&w, payload) ? 1 : -1;
+
+	while (rc > 0 && all.n < WAY_BLOCKS_MAX && (rc = step_way_next(&w, &block)) > 0) {
+		if (block >= WAY_NUMBERS_MAX)
+			break;
+		vec_push(&all, block);
+	}
+	if (rc == 0) {
+		step_way_begin(&c, w.head.first, w.head.space, w.head.generation, all.v[0]);
+		for (size_t i = 1; i < all.n; i++)
+			step_way_add(&c, all.v[i]);
+		c.head.n = w.head.n;
+		c.head.cut = w.head.cut;
+		step_way_end(&c, &b);
+		need(step_way_open(&again, buf_span(&b)));
+		for (size_t i = 0; i < all.n; i++)
+			need(step_way_next(&again, &block) == 1 && block == all.v[i]);
+		need(step_way_next(&again, &block) == 0);
+	}
+	vec_release(&all);
+	buf_release(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct span payload;
@@ -176,6 +237,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case RECORD_STEP_PLACE:
 		try_place(payload);
+		break;
+	case RECORD_STEP_BLOCKS:
+		try_blocks(payload);
+		break;
+	case RECORD_STEP_WAY % 8:
+		try_way(payload);
 		break;
 	}
 	return 0;

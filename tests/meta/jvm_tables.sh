@@ -20,6 +20,7 @@ AT(JNINativeInterface_, FindClass, JNI_FIND_CLASS);
 AT(JNINativeInterface_, ExceptionClear, JNI_EXCEPTION_CLEAR);
 AT(JNINativeInterface_, DeleteLocalRef, JNI_DELETE_LOCAL_REF);
 AT(JNINativeInterface_, GetStaticMethodID, JNI_GET_STATIC_METHOD_ID);
+AT(JNINativeInterface_, CallStaticBooleanMethodA, JNI_CALL_STATIC_BOOLEAN_METHOD_A);
 AT(JNINativeInterface_, CallStaticVoidMethodA, JNI_CALL_STATIC_VOID_METHOD_A);
 AT(JNINativeInterface_, NewStringUTF, JNI_NEW_STRING_UTF);
 AT(JNINativeInterface_, RegisterNatives, JNI_REGISTER_NATIVES);

@@ -11,9 +11,10 @@ declare -A layer=(
 	[process]=4 [formats]=4 [serve]=4
 	[run]=5 [jvm]=5
 	[record]=6
-	[steps]=7 [probe]=7 [translate]=7
-	[cmd]=8
-	[wasm]=9
+	[probe]=7 [translate]=7
+	[steps]=8
+	[cmd]=9
+	[wasm]=10
 )
 work=$PWD
 cd "$ROOT/src" || exit 1

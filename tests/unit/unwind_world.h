@@ -20,6 +20,7 @@ enum {
 	F_SIGNAL = IMAGE_ADDR + 0x400,	 /* pc, sp, bp, bx are the words at sp + 1, 2, 3, 4 */
 	F_SWITCH = IMAGE_ADDR + 0x500,	 /* the caller's sp is the word at sp, its pc the next */
 	F_BARE = IMAGE_ADDR + 0x600,	 /* no CFI */
+	F_NEW = IMAGE_ADDR + 0x640,	 /* 16 bytes in there: outermost */
 	F_LOST = IMAGE_ADDR + 0x700,	 /* CFA = ax, which is not known in callers */
 	F_STUCK = IMAGE_ADDR + 0x800,	 /* CFA = sp, the return address at CFA */
 	F_POPPED = IMAGE_ADDR + 0x900,	 /* CFA = sp + 1 word, bp at CFA - 2 words */
@@ -74,6 +75,7 @@ static inline void world_add_functions(struct cfi_maker *m)
 		true);
 	cfi_maker_fde(m, usual, at + 0x500, 0x100,
 		PROGRAM(DEF_CFA_OFFSET(2 * w), 0x16, sp, 3, breg, 0, 0x06), true);
+	cfi_maker_fde(m, usual, at + 0x640, 0x10, PROGRAM(UNDEFINED(pc)), true);
 	cfi_maker_fde(m, usual, at + 0x700, 0x100, PROGRAM(DEF_CFA(0, 0)), true);
 	cfi_maker_fde(m, usual, at + 0x800, 0x100, PROGRAM(DEF_CFA_OFFSET(0), 0x11, pc, 0), true);
 	cfi_maker_fde(m, usual, at + 0x900, 0x100, PROGRAM(OFFSET(bp, 2)), true);

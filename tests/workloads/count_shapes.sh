@@ -49,6 +49,15 @@ shape_of_parts() { # NAME SENTENCE ARGUMENTS
 }
 shape_of_parts sizeless "functions without a size"
 equal "functions without a size: those with a table among their code are left alone" "pick" "$(not_known)"
+whole=$(json flat.json 'j["total"]')
+cp objects/parts.o objects/named.o
+strip --strip-unneeded objects/parts.o
+build sizeless_stripped sizeless.c -O2 || not_ok "sizeless_stripped: $(head -n 1 build.txt)"
+same "a function that only calls in its own section lead to, without a symbol: the program does the same" sizeless_stripped
+"$WEIR" report coverage counted/sizeless_stripped.weir --json >coverage.json
+equal "a function that only calls in its own section lead to, without a symbol: it is counted" "$whole 343 pick" \
+	"$(json flat.json 'j["total"]') $(json flat.json 'sum(r["calls"] for r in j["rows"] if r["name"].startswith("[unnamed]"))') $(not_known)"
+mv objects/named.o objects/parts.o
 shape_of_parts sizeless "a function that is left alone" 1
 equal "a function that is left alone: calls of it are timed and counted" "50 True" \
 	"$(json flat.json 'sum(r["calls"] for r in j["rows"] if r["name"] == "pick")') $("$WEIR" report flat counted/sizeless.weir --metric foreign --json >foreign.json && json foreign.json 'any(r["name"] == "pick" and r["base"] > 0 for r in j["rows"])')"

@@ -106,3 +106,35 @@ for ((i = 0; i < times; i++)); do
 	{ kill -KILL $target; wait $target; } 2>/dev/null
 done
 equal "attached to a program that gives back stacks of threads, $times times: it goes on" worked "$(cat out.txt)"
+
+# Most of its time is in the traps of a function that is too short for a jump: a thread that is stopped in the midst of
+# one keeps the signal, and gets it where it belongs.
+cat >short.c <<'C'
+#include <signal.h>
+#include <unistd.h>
+static volatile sig_atomic_t is_over;
+static void on_end(int signal) { (void)signal; is_over = 1; }
+__attribute__((noinline, noclone)) int tiny(int i) { __asm__ volatile(""); return i + 1; }
+int main(void)
+{
+	volatile int n = 0;
+
+	signal(SIGTERM, on_end);
+	alarm(120);
+	while (!is_over)
+		n = tiny(n);
+	return 7;
+}
+C
+gcc -O1 -o short short.c
+./short &
+target=$!
+for ((i = 0; i < 2 * times; i++)); do
+	"$WEIR" record -q -p $target --functions tiny --duration 0.05 -o t.weir 2>err.txt || { cat err.txt && break; }
+done
+equal "a program full of breakpoints: attached again and again" $((2 * times)) $i
+equal "a program full of breakpoints: its function is hooked by one" int3 \
+	"$("$WEIR" report hooks t.weir --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["rows"][0]["method"])')"
+kill -TERM $target
+wait $target
+equal "a program full of breakpoints ends as it would" 7 $?

@@ -89,4 +89,41 @@ print("yes" if turn > 1 and abs(step - 50 * turn) <= 100 else n)')"
 	equal "Java $name: its bytecode is what it was" "done ${before#size }" "$(tail -n 1 out.txt)"
 	equal "Java $name: nothing is printed" "" "$(grep -v -e java.lang.System -e "native" err.txt)"
 done
+# A JVM that writes its classes to an archive refuses agents at its start; what is changed later would be in the archive,
+# and fail in those that begin with it.
+cat >Archived.java <<'J'
+public class Archived {
+	public static void main(String[] args) throws Exception {
+		System.out.println("ready");
+		while (args.length > 0 && System.in.available() == 0)
+			Thread.sleep(1);
+		System.out.println(Late.sum());
+	}
+}
+class Late {
+	static int sum() { return 42; }
+}
+J
+javac -d archived Archived.java && jar cf archived.jar -C archived .
+left_alone() { "$WEIR" report loss t.weir | grep -q '1  Java virtual machine that writes its classes to an archive: its methods are not hooked'; }
+"$WEIR" record -q -o t.weir --functions 'Late:*,Archived:*' -- java -XX:ArchiveClassesAtExit=a.jsa -Xlog:disable -cp archived.jar Archived >out.txt 2>err.txt
+equal "a JVM that writes an archive does what it does alone" "0 ready 42" "$? $(echo $(cat out.txt err.txt))"
+check "and it is said that its methods are not hooked" left_alone
+check "it has written its archive" test -s a.jsa
+rm -f a.jsa
+java -XX:ArchiveClassesAtExit=a.jsa -Xlog:disable -cp archived.jar Archived wait <in >out.txt 2>err.txt &
+program=$!
+exec 3>in
+for _ in $(seq 300); do grep -q ready out.txt && break; sleep 0.05; done
+"$WEIR" record -q -o t.weir --functions 'Late:*,Archived:*' -p $program 2>record.txt &
+recorder=$!
+for _ in $(seq 300); do grep -q weir-hooks "/proc/$program/maps" && break; sleep 0.05; done
+sleep 0.5
+feed 3
+exec 3>&-
+wait $program
+wait $recorder
+check "nor are those of one that runs already" left_alone
+equal "who begins with its archive finds the classes as they were" "ready 42" \
+	"$(echo $(java -XX:SharedArchiveFile=a.jsa -Xshare:auto -cp archived.jar Archived 2>&1))"
 finish

@@ -43,6 +43,51 @@ else
 	skip "arguments of Rust programs: rustc is not here"
 fi
 
+# --- a structure of which the function uses a part: callers in the same file need not give the rest -------
+cat >partly.c <<'C'
+#include <stdio.h>
+struct pair { int a; long long b; };
+__attribute__((noinline)) int partly(char c, double k, struct pair h)
+{
+	__asm__ volatile("");
+	return h.a + c + (int)k;
+}
+int main(int argc, char **argv)
+{
+	struct pair p = {argc, 1234567890123};
+	(void)argv;
+	return partly(1, argc, p) == 0;
+}
+C
+for cc in "clang -m32 -O1" "clang -m64 -O2" "gcc -m32 -O2" "gcc -m64 -O2"; do
+	$cc -g -o partly partly.c 2>compile.txt || { skip "structures used in part: $cc does not work here" && continue; }
+	timeout 20 "$WEIR" probe -q 'uprobe:./partly:partly { print(args.h.b); }' -c ./partly >partly.txt 2>&1
+	check "a field that $cc has not stored is never another number" grep -qE '^1234567890123$|\[unreadable\]$' partly.txt
+done
+
+# --- arguments of which debug information says nothing, and room that is made by push ------------------------
+cat >gone.c <<'C'
+struct one { long f; };
+volatile long long sum;
+__attribute__((noinline)) int gone(char used, int unused, short other) { sum += used + other; __asm__ volatile(""); return 1; }
+static __attribute__((noinline)) unsigned pushed(long a, short b, signed char c, unsigned d, struct one e, float f, long g)
+{
+	(void)e, (void)f, (void)g;
+	sum += a; sum += b; sum += c; sum += d;
+	__asm__ volatile("");
+	return 2;
+}
+int main(void) { return gone(1, -77, 2) + pushed(1, 2, 3, 4, (struct one){-521536327}, 2.5, 6) == 0; }
+C
+for cc in "clang -m64 -O2" "clang -m32 -O0" "clang -m32 -O1" "gcc -m64 -O2" "gcc -m32 -O0"; do
+	$cc -g -w -o gone gone.c 2>compile.txt || { skip "unused arguments: $cc does not work here" && continue; }
+	timeout 20 "$WEIR" probe -q 'uprobe:./gone:gone { print(args.unused); }' -c ./gone >gone.txt 2>&1
+	check "an argument that nobody uses is right or refused ($cc)" grep -qE '^-77$|\[unreadable\]$' gone.txt
+	[[ $cc != *-O0 ]] && continue
+	timeout 20 "$WEIR" probe -q 'uprobe:./gone:pushed { print(args.e.f); }' -c ./gone >gone.txt 2>&1
+	equal "a register that is pushed to make room is no argument ($cc)" "-521536327" "$(cat gone.txt)"
+done
+
 # --- further inside a function -----------------------------------------------------------------
 # Behind the first call of a function at -O0 its slots are written; in front of the store they are not.
 cat >inside.c <<'C'

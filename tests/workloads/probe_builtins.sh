@@ -93,6 +93,8 @@ equal "errorf and warnf: standard error, with their places" "-e:1:9-28: ERROR: b
 equal "printf: standard output" "printed" "$(cat out.txt)"
 timeout 20 "$WEIR" probe -q 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
 equal "-q leaves warnings out" "-e:1:9-22: ERROR: bad" "$(cat out.txt messages.txt)"
+timeout 20 "$WEIR" probe --no-warnings 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
+equal "--no-warnings, too" "-e:1:9-22: ERROR: bad" "$(grep '^-e' messages.txt)"
 timeout 20 "$WEIR" probe -q -f json 'begin { errorf("bad \"%d\"", 5); }' >out.txt 2>messages.txt
 equal "JSON: type, message and place" "errorf bad \"5\" -e 1 9" "$(python3 -c '
 import json

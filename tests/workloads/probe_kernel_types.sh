@@ -43,6 +43,18 @@ equal "a structure of the kernel is read at a system call" "64 1" "$(sort -u mou
 # --- enumerators keep their names, of the kernel and of programs ------------------------------------------------
 "$WEIR" probe -q 'begin { $t = BPF_MAP_TYPE_ARRAY; printf("%d %s %s\n", $t, $t, BPF_MAP_TYPE_HASH); print(BPF_MAP_TYPE_HASH + 1); @[$t] = count(); }' >kernel.txt 2>&1
 equal "enumerators of the kernel have names and numbers" "2 BPF_MAP_TYPE_ARRAY BPF_MAP_TYPE_HASH 2 @[BPF_MAP_TYPE_ARRAY]: 1" "$(echo $(cat kernel.txt))"
+cat >refused.py <<'E'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("127.0.0.1", 9))
+for _ in range(2):
+    try:
+        s.send(b"x")
+    except ConnectionRefusedError:
+        pass
+E
+"$WEIR" probe -q 'tracepoint:skb:kfree_skb { $r = args.reason; @[$r, $r == SKB_DROP_REASON_NO_SOCKET] = count(); printf("%d\n", args.reason); }' -c 'python3 refused.py' >dropped.txt 2>&1
+equal "enumerators in records of tracepoints have names" "SKB_DROP_REASON_NO_SOCKET, true" "$(grep -o 'SKB_DROP_REASON_NO_SOCKET, true' dropped.txt)"
 cat >colours.c <<'C'
 #include <stdio.h>
 enum colour { RED = 1, GREEN = 5, DARK = -3 };

@@ -249,7 +249,7 @@ probe signal --unsafe -i signal.wr -c 'sh -c "./shapes 2>/dev/null; echo status 
 equal "signal reaches the traced program" "sent status 138" "$(cat signal.txt) $(cat signal-status)"
 
 # --- JSON -----------------------------------------------------------------------------------------------------
-probe json -f json 'begin { printf("text %d\n", 5); print((1, "a")); @m["k"] = 3; @n = 4; @h = hist(5); @s = stats(4); @l = lhist(5, 0, 10, 5); time("%Y\n"); }'
+timeout 20 "$WEIR" probe -f json 2>json.err >json.txt 'begin { printf("text %d\n", 5); print((1, "a")); @m["k"] = 3; @n = 4; @h = hist(5); @s = stats(4); @l = lhist(5, 0, 10, 5); time("%Y\n"); }'
 python3 - <<'PY' || not_ok "JSON lines are read"
 import json
 rows = [json.loads(l) for l in open("json.txt")]

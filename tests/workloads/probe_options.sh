@@ -72,3 +72,13 @@ run --info
 check "--info names weir doctor" grep -q 'weir doctor' out.txt
 timeout 20 "$WEIR" probe -q -e 'begin { print((__builtin_pid == pid(), __builtin_strlen("abc"))); }' >out.txt 2>err.txt
 check "__builtin_NAME is NAME" grep -q '^(\(1\|true\), 3)$' out.txt
+
+# --- --debuginfo ---------------------------------------------------------------------------------------------------
+mkdir -p debug debug/none
+printf '__attribute__((noinline)) int named(int number) { __asm__ volatile(""); return number; }\nint main(void) { return named(5) - 5; }\n' >bare.c
+gcc -O1 -g -Wl,--build-id -o bare bare.c && objcopy --only-keep-debug bare debug/bare.debug && strip -g bare || not_ok "the program compiles"
+with_debug() { timeout 20 "$WEIR" probe -q "$@" 'uprobe:./bare:named { print(args.number); }' -c ./bare 2>&1; }
+equal "--debuginfo: files with debug information in a folder" "5" "$(with_debug --debuginfo debug/none --debuginfo debug)"
+check "they are not found without" grep -q '\[[a-z-]*\]$' <<<"$(with_debug)"
+printf 'int main(void) { return 0; }\n' | gcc -g -x c -o stranger - && cp stranger debug/bare.debug
+check "that of another program is not taken" grep -q '\[[a-z-]*\]$' <<<"$(with_debug --debuginfo debug)"

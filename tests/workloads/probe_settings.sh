@@ -25,6 +25,8 @@ probe long -i cat.wr
 equal "names may be in capitals" "abcde" "$(cat long.txt)"
 BPFTRACE_MAX_CAT_BYTES=2 probe short -i cat.wr
 equal "a variable of the environment counts more than the script" "ab" "$(cat short.txt)"
+BPFTRACE_CAT_BYTES_MAX=3 probe short -i cat.wr
+equal "so does one by its name of earlier" "abc" "$(cat short.txt)"
 BPFTRACE_PRINT_MAPS_ON_EXIT=0 probe hidden 'begin { @one = 1; }'
 equal "a variable counts without a config block" "" "$(cat hidden.txt)"
 BPFTRACE_KERNEL_SOURCE=/x BPFTRACE_LOG_SIZE=5 BPFTRACEX=1 probe foreign 'begin { print(7); }'

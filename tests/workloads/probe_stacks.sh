@@ -160,6 +160,11 @@ else
 	skip "the addresses are those of gdb: it is not installed"
 fi
 
+# --- code without names ---------------------------------------------------------------------------------------
+printf '#include <stdio.h>\nint main(void) { puts("text"); return 0; }\n' | gcc -O1 -s -x c -o nameless - || not_ok "the program compiles"
+probe nameless 'uprobe:libc:puts { print(ustack(perf, 2)); }' -c ./nameless
+check "the file of a frame without a name is said" grep -q '^ *[0-9a-f]* \[unknown\] (/.*/nameless)$' nameless.txt
+
 # --- forms ------------------------------------------------------------------------------------------------------
 probe forms "uprobe:./ways64:marked { print(ustack(perf, 2)); print(ustack(raw, 2)); print(ustack(build_id, 2)); print(ustack(2)); exit(); }" -c "./ways64 plain"
 id=$(readelf -n ways64 | sed -n 's/.*Build ID: //p')

@@ -28,6 +28,7 @@ equal "the line comes before what begin{} prints" "Attached 2 probes
 begins-ends" "$(grep -v '^-e' both.txt)"
 timeout 20 "$WEIR" probe -f json 'begin { print(7); }' 2>/dev/null >both.txt
 equal "in JSON, too" "attached_probes value" "$(sed 's/{"type": "\([a-z_]*\)".*/\1/' both.txt | tr '\n' ' ' | sed 's/ $//')"
+equal "but not with -q" '{"type": "value", "data": 7}' "$(timeout 20 "$WEIR" probe -q -f json 'begin { print(7); }' 2>&1)"
 
 "$WEIR" probe -q 'begin { printf("no end"); @x = 7; }' >end.txt
 equal "maps at the end begin lines of their own" "$(printf 'no end\n@x: 7')" "$(head -n 2 end.txt)"

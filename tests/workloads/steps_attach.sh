@@ -98,7 +98,7 @@ build waits waits.c -O1
 ./waits >waits.txt &
 waits=$!
 for ((i = 0; i < 500; i++)); do grep -q waits waits.txt && break || sleep 0.01; done
-timeout 60 "$WEIR" steps -q --engine "$engine" -o waits.weir -p $waits --every 40 --for 50 --duration 1.2
+timeout 60 "$WEIR" steps -q "${engine_option[@]}" -o waits.weir -p $waits --every 40 --for 50 --duration 1.2
 equal "bursts in system calls: recorded" 0 $?
 wait $waits
 equal "bursts in system calls: no call was interrupted" "waits interrupted 0" "$(tr '\n' ' ' <waits.txt | sed 's/ $//')"

@@ -13,7 +13,7 @@ bursts() {
 	check "$name: it is warm" grep -q warm "$name.txt"
 	# Bursts may all fall into the collection of garbage or a compilation: then once more, later.
 	for try in 1 2 3; do
-		timeout 60 "$WEIR" steps -q --engine "$engine" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 30000 "$@" 2>steps.txt
+		timeout 60 "$WEIR" steps -q "${engine_option[@]}" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 30000 "$@" 2>steps.txt
 		rc=$?
 		made=$(judge - "$name.weir" <<<'print(sum(1 for s in t.steps() if s.code.image and s.code.image.kind == "made"))')
 		[ $rc -eq 0 ] && [ "$made" -le 1000 ] || break

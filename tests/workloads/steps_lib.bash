@@ -3,7 +3,9 @@
 # judges what the trace says (fixtures/steps/judge.py).
 step_fixtures=$ROOT/tests/fixtures/steps
 export PYTHONPATH=$step_fixtures PYTHONDONTWRITEBYTECODE=1
-engine=${STEP_ENGINE:-ptrace}
+engine=${STEP_ENGINE:-ptrace} # "any": the one that weir takes by itself
+engine_option=(--engine "$engine")
+[ "$engine" != any ] || engine_option=()
 # For programs that are all their own: no library, no address that differs from run to run.
 small="-O1 -g -static -nostdlib -fno-stack-protector -fno-builtin -fno-pic -no-pie -fcf-protection=none"
 
@@ -21,7 +23,7 @@ small() {
 }
 
 # steps TRACE ARGUMENTS...: addresses are not random, for weir and what it starts.
-stepper=(timeout 120 setarch -R "$WEIR" steps -q --engine "$engine")
+stepper=(timeout 120 setarch -R "$WEIR" steps -q "${engine_option[@]}")
 steps() { "${stepper[@]}" -o "$@"; }
 
 # same SENTENCE COMMAND...: prints and ends the same, traced into t.weir.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Answers with their types; each question is asked once and its answer kept while it is of use.
 import { type Arrays, f64, readArrays, texts, u32, u8 } from "./arrays";
-import { type Engine, type Keys, question } from "./engine";
+import { type Engine, givenUp, type Keys, type Progress, question, Refused } from "./engine";
 
 export interface Loss {
   samples_lost: number;
@@ -233,22 +233,91 @@ export interface Timeline {
 
 const keptAnswers = 32;
 
-export class Answers {
-  private readonly kept = new Map<string, Promise<unknown>>();
+interface Kept {
+  answer: Promise<unknown>;
+  waiting: number; // who will say when they do not wait any more
+  isThere: boolean;
+  end: AbortController;
+}
 
-  constructor(private readonly engine: Engine) {}
+// What all who ask have in common.
+class Shared {
+  readonly kept = new Map<string, Kept>();
+  open = 0; // questions without an answer yet
+  tell: () => void = () => undefined; // that `open` has become 0 or something else
+
+  count(by: 1 | -1): void {
+    this.open += by;
+    if (this.open === (by > 0 ? 1 : 0)) this.tell();
+  }
+}
+
+export class Answers {
+  private readonly asked = new Set<Kept>(); // by this one, which will release() them
+  private isReleased = false;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly shared = new Shared(),
+    private readonly isForOne = false,
+  ) {}
+
+  // For one who may lose interest: release() gives up what nobody else waits for, so that weir goes on to what is wanted.
+  forOne(): Answers {
+    return new Answers(this.engine, this.shared, true);
+  }
+  release(): void {
+    const all = [...this.asked];
+    this.isReleased = true;
+    for (const k of all) k.waiting--;
+    // Whoever asks the same instead does so by then.
+    setTimeout(() => {
+      for (const k of all) if (!k.waiting && !k.isThere) k.end.abort();
+    }, 50);
+  }
+
+  get isWaiting(): boolean {
+    return this.shared.open > 0;
+  }
+  onWaiting(tell: () => void): void {
+    this.shared.tell = tell;
+  }
+  progress(): Promise<Progress> | undefined {
+    return this.engine.progress?.();
+  }
+
+  private begin<T>(text: string, read: (bytes: ArrayBuffer) => T): Kept {
+    const { kept } = this.shared;
+    const end = new AbortController();
+    this.shared.count(1);
+    const answer = this.engine.ask(text, end.signal).then(read);
+    const k: Kept = { answer, waiting: 0, isThere: false, end };
+    const isOver = (): void => {
+      k.isThere = true;
+      this.shared.count(-1);
+    };
+    answer.then(isOver, () => {
+      isOver();
+      if (kept.get(text) === k) kept.delete(text);
+    });
+    end.signal.addEventListener("abort", () => kept.get(text) === k && kept.delete(text));
+    return k;
+  }
 
   private ask<T>(text: string, read: (bytes: ArrayBuffer) => T): Promise<T> {
-    const known = this.kept.get(text);
-    this.kept.delete(text);
-    const answer = (known as Promise<T> | undefined) ?? this.engine.ask(text).then(read);
-    this.kept.set(text, answer);
-    answer.catch(() => this.kept.delete(text));
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= keptAnswers) break;
-      this.kept.delete(oldest);
+    const { kept } = this.shared;
+    if (this.isReleased) return Promise.reject(new Refused(givenUp)); // a second question of one that does not wait
+    const k = kept.get(text) ?? this.begin(text, read);
+    kept.delete(text); // so that it is the newest
+    kept.set(text, k);
+    // One that does not release waits to the end.
+    if (!this.asked.has(k)) k.waiting++;
+    if (this.isForOne) this.asked.add(k);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= keptAnswers) break;
+      kept.delete(oldest);
     }
-    return answer;
+    return k.answer as Promise<T>;
   }
 
   private json<T>(kind: string, keys: Keys): Promise<T> {

@@ -4,7 +4,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { FlatRow, Meta, Names, Tree } from "./answers";
 import { FlameView } from "./flame";
-import { human, percent } from "./format";
+import { human, percent, shown } from "./format";
 import { NoFunctions } from "./function_table";
 import { Bar, Empty, Sure } from "./parts";
 import { useRows } from "./rows";
@@ -106,7 +106,7 @@ function CallersList({ meta, names }: { meta: Meta; names: Names }) {
             <Sure exact={l.exact} />{" "}
             <button tabIndex={-1} class="plain" title={l.name} onClick={() => change({ selected: l.name, image: l.image })}>
               {l.depth ? "← " : ""}
-              {l.name}
+              {shown(l.name)}
             </button>
           </span>
         </div>

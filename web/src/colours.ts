@@ -17,6 +17,7 @@ export interface Palette {
 }
 
 const kindKernel = 2;
+// Kernel and Java have colours of their own: what they are told apart from are often one or two images.
 const cache = new Map<string, string>();
 
 function hueOf(text: string): number {
@@ -59,8 +60,9 @@ export function palette(): Palette {
       const key = `${isDark}${kind}${image}`;
       let fill = cache.get(key);
       if (!fill) {
-        const hue = kind === kindKernel ? 265 : hueOf(image);
-        const saturation = image || kind === kindKernel ? 45 : 12;
+        const isKernel = kind === kindKernel || image === "[kernel]";
+        const hue = isKernel ? 265 : image === "[java]" ? 30 : hueOf(image);
+        const saturation = image || isKernel ? 45 : 12;
         fill = isDark ? `hsl(${hue} ${saturation}% 32%)` : `hsl(${hue} ${saturation}% 82%)`;
         cache.set(key, fill);
       }

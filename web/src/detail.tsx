@@ -2,12 +2,12 @@
 // One function: its figures, who calls it and whom it calls, with the share that each is responsible for.
 import type { FlatRow, Meta } from "./answers";
 import { DetailDifference } from "./compared";
-import { count, human, percent, percentOf } from "./format";
+import { count, human, percent, percentOf, shown } from "./format";
 import { isCompared } from "./difference";
 import { Actions, oneCall } from "./functions";
 import { HottestPath } from "./hottest";
 import { Rung } from "./lists";
-import { Bar, Empty, Sure } from "./parts";
+import { Bar, Empty, LongName, Sure } from "./parts";
 import { isSelected, selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 import { lossSentences } from "./strip";
@@ -66,7 +66,7 @@ function Arcs({ title, rows, whole, sampledWhole, exact, meta }: ArcsProps) {
             <button onClick={() => change({ selected: r.name, image: r.image ?? "" })} title={r.image ?? ""}>
               <Sure exact={isExact} />
               <span class="name">
-                {r.name}
+                {shown(r.name)}
                 {r.recursive ? " (recursive)" : ""}
               </span>
               <span class="time">{human(cum, meta.unit)}</span>
@@ -176,7 +176,9 @@ export function DetailPane({ meta }: { meta: Meta }) {
     );
   return (
     <section class="detail" aria-label={`Detail of ${name}`}>
-      <h2>{name}</h2>
+      <h2>
+        <LongName name={name} />
+      </h2>
       <p class="image">{self.image}</p>
       <Others selves={selves} self={self} />
       <Actions name={name} />
@@ -212,8 +214,8 @@ export function DetailPane({ meta }: { meta: Meta }) {
           <>
             <dt>Samples</dt>
             <dd>
-              {count(self.samples)}
-              {self.exact && self.sampled_cum !== null ? ` · ${human(self.sampled_cum, meta.unit)} by samples` : ""}
+              {self.exact ? `${count(self.samples)} of its own` : count(self.samples)}
+              {self.exact && self.sampled_cum !== null ? `; by samples ${human(self.sampled_cum, meta.unit)} with all that it calls` : ""}
             </dd>
           </>
         )}

@@ -5,7 +5,7 @@
 import { flagChain, flagSampled, type Names, type Tree } from "./answers";
 import type { Palette } from "./colours";
 import { signOf } from "./difference";
-import { shorten } from "./format";
+import { fitted } from "./format";
 
 export const rowHeight = 19;
 const textMargin = 4;
@@ -95,7 +95,7 @@ function drawBox(p: Pen, i: number, x: number, w: number, y: number): void {
     return;
   }
   c.fillStyle = colours.text;
-  c.fillText(shorten(`${p.tree.diff ? `${signOf(p.tree.diff.moreCum[i]!)} ` : ""}${nameOf[routine] ?? ""}`, chars), left + textMargin, y + rowHeight - 6);
+  c.fillText(fitted(c, `${p.tree.diff ? `${signOf(p.tree.diff.moreCum[i]!)} ` : ""}${nameOf[routine] ?? ""}`, chars, chars * charWidth), left + textMargin, y + rowHeight - 6);
 }
 
 // Boxes narrower than a pixel, from x to x + w.

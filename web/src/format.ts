@@ -48,9 +48,34 @@ export function percentOf(part: number | null | undefined, whole: number): strin
   return part === null || part === undefined ? "." : percent(part, whole);
 }
 
+// Characters that are not seen, and change what is: controls, and those that turn the direction of writing around.
+const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+// A name as it is shown: it may not look like another one.
+export function shown(name: string): string {
+  return name.replace(unseen, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 // The middle of a name that is too long says least.
 export function shorten(name: string, chars: number): string {
-  if (name.length <= chars || chars < 3) return name;
+  const all = shown(name);
+  if (all.length <= chars || chars < 3) return all;
+  const letters = isAscii.test(all) ? all : [...all];
   const head = Math.ceil((chars - 1) * 0.6);
-  return `${name.slice(0, head)}…${name.slice(name.length - (chars - 1 - head))}`;
+  const [begin, end] = [letters.slice(0, head), letters.slice(Math.max(head, letters.length - (chars - 1 - head)))];
+  return typeof letters === "string" ? `${begin as string}…${end as string}` : `${(begin as string[]).join("")}…${(end as string[]).join("")}`;
+}
+const isAscii = /^[ -~]*$/;
+
+// The same in so many pixels: letters of other scripts may be wider than those that `chars` is reckoned by.
+export function fitted(c: Pick<CanvasRenderingContext2D, "measureText">, name: string, chars: number, pixels: number): string {
+  let text = shorten(name, chars);
+  if (isAscii.test(text.replace("…", ""))) return text;
+  for (let n = Math.min(chars, text.length); n > 3; ) {
+    const width = c.measureText(text).width;
+    if (width <= pixels) break;
+    n = Math.max(3, Math.min(n - 1, Math.floor((n * pixels) / width)));
+    text = shorten(name, n);
+  }
+  return text;
 }

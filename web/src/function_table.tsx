@@ -5,6 +5,7 @@ import type { Meta } from "./answers";
 import { Divider } from "./divider";
 import { whyEmpty } from "./empty_words";
 import { Empty, Sure } from "./parts";
+import { shown } from "./format";
 import { useRows } from "./rows";
 import { useSearch } from "./search";
 import { isSelected, widthsOf } from "./state";
@@ -110,7 +111,7 @@ export function FunctionTable<Row extends Named>({ kind, heads, rows, sortBy, is
 export function NameCell({ row }: { row: Named }) {
   return (
     <span class="name" title={`${row.name}\n${row.image ?? ""}`}>
-      {row.name}
+      {shown(row.name)}
     </span>
   );
 }

@@ -9,7 +9,7 @@ import { describeSides, isCompared, signOf } from "./difference";
 import { whyEmpty } from "./empty_words";
 import { count, human, percentOf } from "./format";
 import { boxAt, data, type Datum, diffData, drawGraph, drawOverview, type GraphLook, type GraphView } from "./graph_draw";
-import { Empty } from "./parts";
+import { Empty, LongName } from "./parts";
 import { useSearch } from "./search";
 import { functionName, isSelected, keyOfNumber, lastPart, numbersOf, selection } from "./state";
 import { change, hover, useAnswer, useAppState } from "./store";
@@ -248,7 +248,8 @@ export function GraphPane({ meta }: { meta: Meta }) {
   }, [selectionKey, asked.filter]);
   if (answer.value && !answer.isOld) last.current = answer.value;
   const shown = answer.value && withPlaces(answer.value, moved);
-  const box = shown?.boxes.find((b) => isSelected(state, b.name, b.image));
+  const isOne = (b: GraphBox): boolean => isSelected(state, b.name, b.image);
+  const box = shown?.boxes.find(isOne);
 
   useEffect(() => {
     const places = `${selectionKey}${asked.root}|${asked.filter}`; // those of another filter are others
@@ -268,7 +269,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
   if (!shown) return <Empty>…</Empty>;
   if (!shown.functions) return <Empty>{whyEmpty(meta, state)}</Empty>;
   const isFoldedAway = state.selected !== "" && !box && !answer.isOld;
-  const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, selected: state.selected, matches: search.test };
+  const look: GraphLook = { rule: asked.rule, nameChars: asked.names, left: asked.left, right: asked.right, unit: meta.unit, isSelected: isOne, matches: search.test };
 
   const neighbour = (direction: "in" | "out" | "up" | "down"): GraphBox | undefined => {
     if (!box) return shown.boxes[0];
@@ -308,7 +309,7 @@ export function GraphPane({ meta }: { meta: Meta }) {
           class={shown.w / Math.max(shown.h, 1) > 12 || shown.boxes.length < 8 ? "overview low" : "overview"}
           label="Overview; drag the frame"
           draw={(s) => {
-            overview.current = drawOverview(s, shown, view, size.current.width, size.current.height, state.selected);
+            overview.current = drawOverview(s, shown, view, size.current.width, size.current.height, isOne);
           }}
           onPointerDown={(e, x, y) => {
             (e.target as Element).setPointerCapture(e.pointerId);
@@ -356,7 +357,9 @@ export function GraphPane({ meta }: { meta: Meta }) {
       )}
       {box && (
         <div class="under">
-          <b>{box.name}</b>
+          <b>
+            <LongName name={box.name} />
+          </b>
           <button disabled={box.state === "folded" || box.state === "leaf"} onClick={() => set(step(asked, box, keyOf(box), -1))}>
             Collapse
           </button>

@@ -3,7 +3,7 @@
 import type { Graph, GraphArc, GraphBox, WidthRule } from "./answers";
 import { charWidthOf, monospace, type Surface } from "./flame_draw";
 import { signed, signOf } from "./difference";
-import { count, human, percentOf, shorten } from "./format";
+import { count, fitted, human, percentOf } from "./format";
 
 export type Datum = "none" | "self" | "self %" | "cum" | "cum %" | "calls" | "difference";
 export const data: Datum[] = ["none", "self", "self %", "cum", "cum %", "calls"];
@@ -15,7 +15,7 @@ export interface GraphLook {
   left: Datum;
   right: Datum;
   unit: string;
-  selected: string;
+  isSelected: (box: GraphBox) => boolean;
   matches: ((name: string) => boolean) | undefined;
 }
 
@@ -76,7 +76,7 @@ function drawArc(s: Surface, g: Graph, arc: GraphArc, v: GraphView, look: GraphL
   if (!isSeen(s, arc.points, v)) return;
   const from = g.boxes[arc.from]!;
   const to = g.boxes[arc.to]!;
-  const isNear = look.selected !== "" && (from.name === look.selected || to.name === look.selected);
+  const isNear = look.isSelected(from) || look.isSelected(to);
   s.c.strokeStyle = isNear ? s.colours.accent : s.colours.line;
   s.c.lineWidth = Math.max(0.5, arc.width[look.rule] * Math.min(1, v.zoom));
   s.c.setLineDash(arc.exact ? [] : [6, 3]);
@@ -129,7 +129,7 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   const y = (box.y - v.y) * v.zoom;
   const [w, h] = [box.w * v.zoom, box.h * v.zoom];
   if (x > s.width || y > s.height || x + w < 0 || y + h < 0) return;
-  const isSelected = box.name === look.selected;
+  const isSelected = look.isSelected(box);
   const isMatch = look.matches?.(box.name);
   s.c.fillStyle = isMatch ? s.colours.match : fillOf(s, box);
   s.c.fillRect(x, y, w, h);
@@ -152,7 +152,8 @@ function drawBox(s: Surface, g: Graph, box: GraphBox, v: GraphView, look: GraphL
   s.c.fillStyle = s.colours.text;
   const fitting = Math.min(1, charWidth / charWidthOf(s.c));
   s.c.font = `${12 * fitting * v.zoom}px ${monospace}`;
-  s.c.fillText((box.more ? `${signOf(box.more.cum)} ` : "") + shorten(box.name, Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0))), x + 6 * v.zoom, y + h / 2 + 4);
+  const chars = Math.min(look.nameChars, Math.floor((box.w - 22) / charWidth) - (box.more ? 2 : 0));
+  s.c.fillText((box.more ? `${signOf(box.more.cum)} ` : "") + fitted(s.c, box.name, chars, chars * charWidth * v.zoom), x + 6 * v.zoom, y + h / 2 + 4);
   const pixels = Math.min(13, Math.floor(11 * v.zoom * 2) / 2);
   s.c.font = `${pixels}px system-ui, sans-serif`;
   const left = datumText(box, look.left, g, look.unit);
@@ -169,21 +170,21 @@ export function drawGraph(s: Surface, g: Graph, v: GraphView, look: GraphLook): 
 }
 
 // A skeleton of all, with the part that the other pane shows, and the neighbours of the selected one.
-export function drawOverview(s: Surface, g: Graph, seen: GraphView, seenWidth: number, seenHeight: number, selected: string): GraphView {
+export function drawOverview(s: Surface, g: Graph, seen: GraphView, seenWidth: number, seenHeight: number, isSelected: (box: GraphBox) => boolean): GraphView {
   const zoom = Math.min((s.width - 2 * frameMargin) / Math.max(g.w, 1), (s.height - 2 * frameMargin) / Math.max(g.h, 1), 1);
   const v = { x: (g.w - s.width / zoom) / 2, y: (g.h - s.height / zoom) / 2, zoom };
   const near = new Set<number>();
   s.c.fillStyle = s.colours.background;
   s.c.fillRect(0, 0, s.width, s.height);
   for (const arc of g.arcs) {
-    const isNear = selected !== "" && (g.boxes[arc.from]!.name === selected || g.boxes[arc.to]!.name === selected);
+    const isNear = isSelected(g.boxes[arc.from]!) || isSelected(g.boxes[arc.to]!);
     if (isNear) near.add(arc.from).add(arc.to);
     s.c.strokeStyle = isNear ? s.colours.accent : s.colours.line;
     s.c.lineWidth = isNear ? 1.5 : 0.5;
     line(s, arc.points, v);
   }
   g.boxes.forEach((box, i) => {
-    s.c.fillStyle = box.name === selected ? s.colours.accent : near.has(i) ? s.colours.match : s.colours.faint;
+    s.c.fillStyle = isSelected(box) ? s.colours.accent : near.has(i) ? s.colours.match : s.colours.faint;
     s.c.fillRect((box.x - v.x) * zoom, (box.y - v.y) * zoom, Math.max(2, box.w * zoom), Math.max(2, box.h * zoom));
   });
   drawFrame(s, v, seen, seenWidth, seenHeight);

@@ -2,7 +2,7 @@
 // The hottest path: from the thread that used most always to the callee that used most, as long as that is more
 // than what the function used itself. It is where somebody begins who sees a profile for the first time.
 import { flagSampled, flagThread, type Meta, type Tree } from "./answers";
-import { human, percent } from "./format";
+import { human, percent, shown } from "./format";
 import { Bar, Sure } from "./parts";
 import { selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
@@ -77,7 +77,7 @@ export function HottestPath({ meta }: { meta: Meta }) {
               <button onClick={() => change({ selected: name, image: names.image[tree.routine[box]!] ?? "" })} title={names.image[tree.routine[box]!]}>
                 <Sure exact={isExact} />
                 <span class="name">
-                  {name}
+                  {shown(name)}
                   {times > 1 ? ` (${times} deep)` : ""}
                 </span>
                 <span class="time">{human(tree.cum[box], meta.unit)}</span>

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Reports that are lists, as they are: threads, modules, hooks, what a script printed.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { FlatRow, Meta } from "./answers";
 import { whyEmpty } from "./empty_words";
 import { count, human } from "./format";
-import { Empty } from "./parts";
+import { Empty, Sure } from "./parts";
 import { selection, type State } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
 type Row = Record<string, unknown>;
+
+const mostRows = 2000; // at once
 
 interface List {
   kind: string;
   empty: string | ((meta: Meta, state: State) => string);
   needs?: keyof Meta["has"]; // without it there is no such report to ask for
   note?: string; // what it tells, above it
-  columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "words" | "long"][];
+  columns: [head: string, value: (row: Row, meta: Meta) => ComponentChildren, kind?: "number" | "words" | "long", key?: string][]; // `key`: without it in any row there is no such column
   pick?: (row: Row) => void;
 }
 
@@ -30,6 +33,9 @@ const stateText = (row: Row): string => {
 
 // Imported stacks may have no thread, or a number alone.
 const threadText = (row: Row): string => (typeof row.tid !== "number" ? "not said" : typeof row.pid !== "number" ? String(row.tid) : `${row.pid}_${row.tid}`);
+
+// What stands for it in the tree.
+const rootName = (row: Row): string => `${number(row.pid) ?? "pid"}_${number(row.tid) ?? "tid"}`;
 
 // The ladder on which the symbols of a module are verified, from the lowest rung up.
 const rungs = ["none", "segments", "path", "checksum", "build-id"];
@@ -66,7 +72,7 @@ export const lists: Record<string, List> = {
     columns: [
       ["Thread", threadText],
       ["Name", (r) => text(r.name)],
-      ["Used", (r, meta) => human(number(r.base), meta.unit), "number"],
+      ["Used", (r, meta) => <><Sure exact={r.exact === true} /> {human(number(r.base), meta.unit)}</>, "number"],
       ["Samples", (r) => count(number(r.samples)), "number"],
       ["Events", (r) => count(number(r.events)), "number"],
       ["Switches", (r) => count(number(r.switches)), "number"],
@@ -103,10 +109,10 @@ export const lists: Record<string, List> = {
       ["Min", (r, meta) => human(number(r.min), meta.unit), "number"],
       ["Max", (r, meta) => human(number(r.max), meta.unit), "number"],
       ["Method", (r) => text(r.method)],
-      ["Reason", (r) => text(r.reason), "long"],
+      ["Reason", (r) => text(r.reason), "long", "reason"],
       ["Image", (r) => text(r.image), "long"],
     ],
-    pick: (row) => change({ selected: text(row.function) }),
+    pick: (row) => change({ selected: text(row.function), image: typeof row.image === "string" ? row.image : "" }),
   },
   probes: {
     kind: "probes",
@@ -122,6 +128,7 @@ export const lists: Record<string, List> = {
 export function ListPane({ which, meta }: { which: string; meta: Meta }) {
   const state = useAppState();
   const list = lists[which]!;
+  const [shown, setShown] = useState(mostRows);
   const keys = selection(state);
   // Whole traces have modules, hooks and probes, whatever was folded.
   const asked = which === "threads" ? { ...keys, thread: "" } : { metric: keys.metric };
@@ -129,22 +136,29 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
   const answer = useAnswer(`${which}${isThere}${JSON.stringify(asked)}`, async (a) => {
     if (!isThere) return undefined;
     const report = await a.report<Row>(list.kind, asked);
-    if (which !== "hooks") return report;
+    if (which !== "hooks" && which !== "threads") return report;
     const flat = await a.report<FlatRow>("flat", asked);
-    const of = new Map(flat.rows.map((f) => [f.name, f]));
-    return { ...report, rows: report.rows.map((r) => ({ ...r, min: of.get(text(r.function))?.min, max: of.get(text(r.function))?.max })) };
+    if (which === "threads") {
+      const exact = new Set(flat.rows.filter((f) => f.kind === "thread" && f.exact).map((f) => f.name));
+      return { ...report, rows: report.rows.map((r) => ({ ...r, exact: exact.has(rootName(r)) })) };
+    }
+    const keyOf = (name: unknown, image: unknown): string => `${text(name)}\n${text(image)}`; // several images may have one of the name
+    const of = new Map(flat.rows.map((f) => [keyOf(f.name, f.image), f]));
+    return { ...report, rows: report.rows.map((r) => ({ ...r, min: of.get(keyOf(r.function, r.image))?.min, max: of.get(keyOf(r.function, r.image))?.max })) };
   });
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
   if (answer.isOld) return <Empty>…</Empty>;
   if (!answer.value?.rows.length) return <Empty>{typeof list.empty === "string" ? list.empty : list.empty(meta, state)}</Empty>;
+  const { rows } = answer.value;
+  const columns = list.columns.filter(([, , , key]) => !key || rows.some((r) => r[key] !== null));
   return (
     <div class="list" tabIndex={0} aria-label={which}>
       {list.note && <p class="said">{list.note}</p>}
       <table>
         <thead>
           <tr>
-            {list.columns.map(([head, , kind]) => (
+            {columns.map(([head, , kind]) => (
               <th key={head} class={kind}>
                 {head}
               </th>
@@ -152,9 +166,9 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
           </tr>
         </thead>
         <tbody>
-          {answer.value.rows.map((row, i) => (
+          {rows.slice(0, shown).map((row, i) => (
             <tr key={i}>
-              {list.columns.map(([head, value, kind], k) => (
+              {columns.map(([head, value, kind], k) => (
                 <td key={head} class={kind}>
                   {k === 0 && list.pick ? (
                     <button class="link" onClick={() => list.pick!(row)}>
@@ -169,6 +183,11 @@ export function ListPane({ which, meta }: { which: string; meta: Meta }) {
           ))}
         </tbody>
       </table>
+      {rows.length > shown && (
+        <p>
+          {shown} of {rows.length} are here. <button onClick={() => setShown(shown + mostRows)}>Show more</button>
+        </p>
+      )}
     </div>
   );
 }

@@ -24,6 +24,7 @@ import { type paneIds, selection, transformOf, widthsOf } from "./state";
 import { change, current, setPair, useAnswer, useAppState, useHover } from "./store";
 import { SourcePane } from "./source";
 import { Strip } from "./strip";
+import { Working } from "./working";
 import { TimelinePane } from "./timeline";
 
 const panes: [id: (typeof paneIds)[number], name: string][] = [
@@ -234,6 +235,8 @@ function Page() {
   if (meta) setPair(meta.traces.length > 1);
   usePageKeys(meta, search, () => setHelp(true));
 
+  // Figures of the last selection stay until those of the new one are there, and look like it.
+  useEffect(() => void document.getElementById("page")!.classList.toggle("old", answer.isOld), [answer.isOld]);
   useEffect(() => {
     if (meta) document.title = `weir: ${meta.facts.command ?? meta.trace}`;
   }, [meta]);
@@ -245,7 +248,7 @@ function Page() {
         {location.hash.length > 1 && <button onClick={() => change({ transforms: [], metric: "", thread: "", from: "", to: "" })}>Show all</button>}
       </main>
     );
-  if (!meta && !last.current) return <Empty>…</Empty>;
+  if (!meta && !last.current) return <Working isFirst />;
   const shown = meta ?? last.current!;
   const [left, right] = widthsOf(state);
   return (
@@ -277,6 +280,7 @@ function Page() {
         </aside>
       </main>
       <HoverStrip />
+      <Working />
       {isHelp && <Help close={() => setHelp(false)} />}
     </>
   );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What several panes are made of.
 import type { ComponentChildren } from "preact";
-import { human, percent } from "./format";
+import { human, percent, shown } from "./format";
 
 // A pane that has nothing to show says why, and what to do.
 export function Empty({ children }: { children: ComponentChildren }) {
@@ -9,6 +9,17 @@ export function Empty({ children }: { children: ComponentChildren }) {
     <p class="empty" role="status">
       {children}
     </p>
+  );
+}
+
+// A name of which nothing is left out; one that would push all else away is small, and scrolls.
+export function LongName({ name }: { name: string }) {
+  return name.length > 80 ? (
+    <span class="long-name" tabIndex={0}>
+      {shown(name)}
+    </span>
+  ) : (
+    <span>{shown(name)}</span>
   );
 }
 

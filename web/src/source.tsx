@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kindKernel, kindNative, type Meta, type Names } from "./answers";
 import { whyEmpty } from "./empty_words";
 import { count, human, percent } from "./format";
-import { Empty } from "./parts";
+import { Empty, Sure } from "./parts";
 import { selection } from "./state";
 import { change, useAnswer, useAppState } from "./store";
 
@@ -199,6 +199,9 @@ export function SourcePane({ meta }: { meta: Meta }) {
             Hottest line: {rows[hottest]!.line}
           </button>
         )}
+        <span class="by">
+          <Sure exact={meta.has.counts} /> {meta.has.counts ? "lines are counted, exact" : "lines are by samples, estimated"}
+        </span>
         {meta.has.counts && (
           <label>
             <input type="checkbox" checked={hasBlocks} onChange={(e) => setBlocks(e.currentTarget.checked)} /> each block
@@ -229,7 +232,7 @@ export function SourcePane({ meta }: { meta: Meta }) {
             <tr class={i === hottest ? "hottest" : r.mark === "#" ? "unexecuted" : ""}>
               <td class="number">
                 {r.percent ? (
-                  <span class="heat" style={{ opacity: 0.15 + (0.6 * r.percent) / 100 }} aria-hidden="true" />
+                  <span class={meta.has.counts ? "heat" : "heat estimate"} style={{ opacity: 0.15 + (0.6 * r.percent) / 100 }} aria-hidden="true" />
                 ) : null}
                 {r.percent === null || (!r.percent && !r.base) ? "" : percent(r.percent, 100)}
               </td>

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Answers } from "./answers";
 import { openEngine } from "./engine";
+import { shown } from "./format";
 import { lastPart, readState, type State, writeState } from "./state";
 
 let state = readState(location.hash);
@@ -49,7 +50,8 @@ export function useAppState(): State {
 }
 
 // What is under the pointer, in one line that is always at the same place.
-export function hover(text: string): void {
+export function hover(name: string): void {
+  const text = shown(name);
   if (text === hovered) return;
   hovered = text;
   for (const tell of hoverListeners) tell();
@@ -71,12 +73,14 @@ export function useAnswer<T>(key: string, ask: (a: Answers) => Promise<T>): Load
   const [loaded, set] = useState<Loaded<T> & { key: string }>({ key: "", isOld: true });
   useEffect(() => {
     let isWanted = true;
-    answers
+    const mine = answers.then((a) => a.forOne());
+    mine
       .then(ask)
       .then((value) => isWanted && set({ key, value, isOld: false }))
       .catch((e: unknown) => isWanted && set({ key, error: e instanceof Error ? e.message : String(e), isOld: false }));
     return () => {
       isWanted = false;
+      void mine.then((a) => a.release(), () => undefined);
     };
   }, [key]);
   return { ...loaded, isOld: loaded.key !== key };

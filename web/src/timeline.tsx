@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What happened when: all threads by how busy they were, and below them the calls and samples of one of
 // them together. Dragging selects a stretch of time, for all panes; the wheel moves what is looked at of it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Meta, type Timeline, unitOfPlaces } from "./answers";
 import { Canvas } from "./canvas";
 import { whyEmpty } from "./empty_words";
 import type { Keys } from "./engine";
 import { charWidthOf, monospace, type Surface } from "./flame_draw";
-import { count, human, shorten } from "./format";
+import { count, fitted, human, shorten } from "./format";
 import { Empty } from "./parts";
 import { useSearch } from "./search";
 import { selection } from "./state";
@@ -68,18 +68,31 @@ function drawScale(s: Surface, p: Place, unit: string): void {
   }
 }
 
-function drawLanes(s: Surface, t: Timeline, p: Place): void {
+// The busiest threads, in order of their ids: as many as have a lane.
+function lanesOf(t: Timeline): string[] {
+  const sums = t.threads.map((_, i) => t.busy.subarray(i * t.columns, (i + 1) * t.columns).reduce((sum, n) => sum + n, 0));
+  const order = [...sums.keys()].sort((a, b) => sums[b]! - sums[a]! || a - b);
+  return order
+    .slice(0, maxLanes)
+    .sort((a, b) => a - b)
+    .map((i) => t.threads[i]!.id);
+}
+
+function drawLanes(s: Surface, t: Timeline, p: Place, lanes: string[]): void {
   const ns = (t.to - t.from) / t.columns;
   const first = Math.max(0, Math.floor((p.look.from - t.from) / ns));
   const last = Math.min(t.columns, Math.ceil((p.look.to - t.from) / ns));
-  for (let lane = 0; lane < Math.min(t.threads.length, maxLanes); lane++) {
+  const numbers = new Map(t.threads.map((thread, i) => [thread.id, i]));
+  for (const [lane, id] of lanes.entries()) {
+    const i = numbers.get(id);
+    if (i === undefined) continue;
     const y = 20 + lane * laneHeight;
-    const busy = t.busy.subarray(lane * t.columns, (lane + 1) * t.columns);
+    const busy = t.busy.subarray(i * t.columns, (i + 1) * t.columns);
     let most = 1;
     for (const n of busy) if (n > most) most = n;
-    s.c.fillStyle = t.threads[lane]!.id === t.thread ? s.colours.accent : s.colours.text;
+    s.c.fillStyle = id === t.thread ? s.colours.accent : s.colours.text;
     s.c.font = "12px system-ui, sans-serif";
-    s.c.fillText(shorten(`${t.threads[lane]!.id} ${t.threads[lane]!.name}`, labelChars), 6, y + 15);
+    s.c.fillText(shorten(`${id} ${t.threads[i]!.name}`, labelChars), 6, y + 15);
     s.c.fillStyle = s.colours.accent;
     for (let k = first; k < last; k++) {
       const h = (busy[k]! / most) * (laneHeight - 5);
@@ -123,7 +136,10 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
     s.c.globalAlpha = matches && !matches(name) ? 0.35 : 1;
     s.c.fillStyle = t.spanN[i]! > 1 ? s.colours.speck : s.colours.fill(name, 1);
     s.c.fillRect(x, y, Math.max(right - x - 0.5, 0.8), spanHeight - 1);
-    if (name === selected) {
+    if (name === selected && right - x < 4) {
+      s.c.fillStyle = s.colours.accent;
+      s.c.fillRect(x, y + spanHeight - 3, Math.max(right - x - 0.5, 0.8), 2);
+    } else if (name === selected) {
       s.c.strokeStyle = s.colours.accent;
       s.c.strokeRect(x + 0.5, y + 0.5, Math.max(right - x - 1, 1), spanHeight - 2);
     }
@@ -131,7 +147,7 @@ function drawSpans(s: Surface, t: Timeline, p: Place, matches: ((name: string) =
     const chars = Math.floor((right - x - 6) / charWidth);
     if (chars < 3 || t.spanN[i]! > 1) continue;
     s.c.fillStyle = s.colours.text;
-    s.c.fillText(shorten(name, chars), x + 3, y + spanHeight - 5);
+    s.c.fillText(fitted(s.c, name, chars, chars * charWidth), x + 3, y + spanHeight - 5);
   }
 }
 
@@ -144,9 +160,12 @@ interface Said {
 
 function drawSaid(s: Surface, p: Place, marks: Said[]): void {
   s.c.fillStyle = s.colours.accent;
+  let last = -Infinity; // where one was drawn: of many at one place one is seen
   for (const mark of marks) {
     if (mark.time! < p.look.from || mark.time! > p.look.to) continue;
     const x = p.x(mark.time!);
+    if (Math.abs(x - last) < 1) continue;
+    last = x;
     s.c.beginPath();
     s.c.moveTo(x - 4, p.lanesBottom + 4);
     s.c.lineTo(x + 4, p.lanesBottom + 4);
@@ -212,6 +231,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
   const all = answer.value;
   const look: Look | undefined = looked?.key === key ? looked : all;
   const fine = useFine(keys, answer.isOld ? undefined : all, look);
+  const lanes = useMemo(() => (all ? lanesOf(all) : []), [all]);
   const t = fine && look && covers(fine, look, false) ? fine : all;
 
   if (answer.error) return <Empty>{answer.error}</Empty>;
@@ -225,6 +245,10 @@ export function TimelinePane({ meta }: { meta: Meta }) {
   if (!t.threads.length && !meta.total && !meta.has.timeless) return <Empty>{whyEmpty(meta, state)}</Empty>;
   if (!t.threads.length) return <Empty>Nothing in this trace has a time: counts, trees that were kept in the program (--tree) and imported stacks are sums. 'weir record' without --tree keeps the time of each sample and call.</Empty>;
   const lookAt = (to: Look): void => setLook(isAll(to, all) ? undefined : { ...to, key });
+  const threadAt = (y: number) => {
+    const id = lanes[Math.floor((y - 20) / laneHeight)];
+    return all.threads.find((thread) => thread.id === id);
+  };
   const describe = (x: number, y: number): string => {
     const p = placeOf(all, look, width.current);
     const at = `at ${human(Math.max(0, p.time(x)), unit)}`;
@@ -239,8 +263,8 @@ export function TimelinePane({ meta }: { meta: Meta }) {
     if (hasSteps(all) && y >= p.stepsTop && y < p.stepsTop + stepHeight) return `${stepAt(t, p.x, x) || "no instruction was traced"}  ·  ${at}`;
     const line = saidAt(p, marks, x, y);
     if (line) return `${line.text.trim()}  ·  printed at ${human(line.time, "ns")}`;
-    const lane = Math.floor((y - 20) / laneHeight);
-    return lane >= 0 && lane < Math.min(t.threads.length, maxLanes) ? `${t.threads[lane]!.id} ${t.threads[lane]!.name}  ·  ${at}` : at;
+    const thread = threadAt(y);
+    return thread ? `${thread.id} ${thread.name}  ·  ${at}` : at;
   };
   const zoom = (factor: number): void => {
     const middle = (look.from + look.to) / 2;
@@ -273,7 +297,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
           </select>
         </label>
         <span class="said" role="status">
-          {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} more threads: choose one above; ` : ""}
+          {t.threads.length > maxLanes ? `${t.threads.length - maxLanes} threads that are less busy are not drawn: choose one above; ` : ""}
           {rowsInWords(t).map((words) => `${words}; `)}
           {t.tooDeep ? `${count(t.tooDeep)} calls are too deep to be drawn; ` : ""}
           {unit === "ns" ? "" : "imported stacks have no time: they lie in the order of their lines; "}
@@ -291,7 +315,7 @@ export function TimelinePane({ meta }: { meta: Meta }) {
           s.c.fillStyle = s.colours.background;
           s.c.fillRect(0, 0, s.width, s.height);
           drawScale(s, p, unit);
-          drawLanes(s, t, p);
+          drawLanes(s, t, p, lanes);
           if (all.sampleTime.length) drawSamples(s, t, p);
           if (all.waitFrom.length) drawWaits(s, t, p, p.waitsTop);
           if (hasSteps(all)) drawSteps(s, t, p, p.stepsTop);
@@ -327,8 +351,8 @@ export function TimelinePane({ meta }: { meta: Meta }) {
           if (span >= 0) change({ selected: t.names[t.spanName[span]!]! });
           else if (sample >= 0) change({ selected: t.names[t.sampleName[sample]!]! });
           else {
-            const lane = Math.floor((y - 20) / laneHeight);
-            if (x < labelWidth && lane >= 0 && lane < Math.min(t.threads.length, maxLanes)) change({ thread: t.threads[lane]!.id });
+            const thread = threadAt(y);
+            if (x < labelWidth && thread) change({ thread: thread.id });
           }
         }}
         onPointerLeave={() => hover("")}

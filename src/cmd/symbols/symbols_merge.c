@@ -140,6 +140,7 @@ static int run_merge(struct merge_work *w, struct err *err)
 	bool shows_progress = isatty(STDERR_FILENO) && !w->call->args->quiet;
 	int rc;
 
+	mem_expect_much();
 	w->merge = merge_new(&(struct merge_options){
 		.n_threads = symbols_n_threads(w->call),
 		.no_search = w->call->args->no_search,

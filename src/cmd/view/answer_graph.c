@@ -166,7 +166,7 @@ static void put_arc(struct json *j, const struct graphed *of, const struct call_
 	json_u64(j, "from", line->from);
 	json_u64(j, "to", line->to);
 	json_u64_if(j, "calls", arc->has_calls, arc->calls);
-	json_u64_if(j, "cum", report_is_measured(&report, is_exact_arc), arc->cum);
+	json_u64_if(j, "cum", arc->has_cum && report_is_measured(&report, is_exact_arc), arc->cum);
 	json_double(j, "share", arc->share);
 	json_bool(j, "exact", is_exact_arc);
 	json_bool(j, "recursive", arc->is_recursive);

@@ -58,7 +58,7 @@ static void put_content(struct json *j, const struct profile *p)
 		calltree_has_events(p->tree) && (!p->counts.n_nodes || p->counts.has_calls));
 	json_bool(j, "counts", p->counts.n_functions > 0);
 	json_bool(j, "steps",
-		trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_RUN) ||
+		trace_reader_has_steps(r) ||
 			trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_TOLD));
 	json_bool(j, "hooks", p->n_hooks > 0);
 	json_bool(j, "merged", p->is_merged);

@@ -185,6 +185,7 @@ static int take_picture(const struct question *q, const struct trace_reader *r,
 	out->from = from < UINT64_MAX - start ? start + from : UINT64_MAX;
 	out->to = to < UINT64_MAX - start ? start + to : UINT64_MAX;
 	out->thread = 0;
+	out->progress = NULL;
 	out->n_columns = columns < TIMELINE_COLUMNS_MAX ? (uint32_t)columns : 0;
 	return 0;
 }
@@ -198,8 +199,10 @@ int view_answer_timeline(
 	struct profile *p;
 	struct timeline t;
 
-	if (view_profile(e, q, &p, err) < 0 || take_picture(q, p->reader, &picture, err) < 0 ||
-		timeline_init(&t, p, &picture, err) < 0)
+	if (view_profile(e, q, &p, err) < 0 || take_picture(q, p->reader, &picture, err) < 0)
+		return err->code;
+	picture.progress = view_progress_of(e);
+	if (timeline_init(&t, p, &picture, err) < 0)
 		return err->code;
 	u.r = p->reader;
 	view_arrays_begin(out, 24);

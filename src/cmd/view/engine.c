@@ -32,6 +32,7 @@ struct view_engine {
 	struct view_more more;
 	struct kept kept[N_KEPT];
 	uint64_t n_used;
+	struct progress progress;
 	char *diff_selection; /* what `diff` is of; NULL: there is none */
 	struct tree_diff diff;
 };
@@ -85,6 +86,21 @@ uint32_t view_n_traces(const struct view_engine *e)
 const struct trace_reader *view_trace(const struct view_engine *e, uint32_t number)
 {
 	return e->traces[number - 1];
+}
+
+void view_progress(const struct view_engine *e, uint64_t *done, uint64_t *whole)
+{
+	progress_get(&e->progress, done, whole);
+}
+
+void view_until(struct view_engine *e, const atomic_bool *is_unwanted)
+{
+	e->progress.is_unwanted = is_unwanted;
+}
+
+struct progress *view_progress_of(struct view_engine *e)
+{
+	return &e->progress;
 }
 
 /* ---- profiles ---- */
@@ -141,7 +157,7 @@ static int transform(struct kept *k, const struct transforms *t, bool is_compare
 static int build(struct view_engine *e, const struct question *q, bool is_compared, struct kept *k,
 	struct err *err)
 {
-	struct build_options options = BUILD_OPTIONS_ALL;
+	struct build_options options = {.to = UINT64_MAX, .progress = &e->progress};
 	const char *metric = text_or_null(q, "metric"), *list = text_or_null(q, "transform");
 	struct transforms *transforms = NULL;
 	uint32_t number = 1;

@@ -31,7 +31,15 @@ void view_engine_free(struct view_engine *e);
 int view_answer(
 	struct view_engine *e, const char *question, size_t n, struct buf *out, struct err *err);
 
+/* For another thread, at any time: how far the walk for the present answer is, in records; `whole` 0: there is none. */
+void view_progress(const struct view_engine *e, uint64_t *done, uint64_t *whole);
+/* From now on an answer is given up, with a failure, once this is set; NULL: never. */
+void view_until(struct view_engine *e, const atomic_bool *is_unwanted);
+
 /* ---- for the kinds of answer ---- */
+
+/* What the walks of an answer tell. */
+struct progress *view_progress_of(struct view_engine *e);
 
 /* Keys of every question about a profile. */
 #define VIEW_SELECTION "metric thread from to transform trace"

@@ -60,16 +60,16 @@ struct variable {
 	uint32_t storage;		  /* locals: for the lowering's use */
 	bool is_read, is_assigned;
 	/* The checker's own. */
-	bool is_weak;	  /* only constants were assigned: a wider or unsigned type replaces it */
-	bool is_declared; /* let with a type, loop variables: the type is fixed */
-	bool is_hidden;	  /* its block has ended */
-	bool is_let;	  /* declared: 0 until it is assigned */
-	bool is_loop;	  /* of for: not to be assigned */
-	bool is_left;	  /* the block of its first assignment has ended */
+	bool is_weak;	   /* only constants were assigned: a wider or unsigned type replaces it */
+	bool is_declared;  /* let with a type, loop variables: the type is fixed */
+	bool is_hidden;	   /* its block has ended */
+	bool is_let;	   /* declared: 0 until it is assigned */
+	bool is_loop;	   /* of for: not to be assigned */
+	bool is_left;	   /* the block of its first assignment has ended */
 	bool is_addressed; /* &$x: it lies in memory */
-	uint32_t scope;	  /* depth of the block that declares it; 0: the whole clause */
-	uint32_t home;	  /* with scope 0: depth of the block of its first assignment */
-	const void *node; /* of the tree: where it begins */
+	uint32_t scope;	   /* depth of the block that declares it; 0: the whole clause */
+	uint32_t home;	   /* with scope 0: depth of the block of its first assignment */
+	const void *node;  /* of the tree: where it begins */
 	struct variable *next;
 };
 
@@ -137,7 +137,8 @@ struct check_session {
 	uint32_t stack_form;	/* of stacks that do not say it: a sum of enum stack_form */
 	bool is_unsafe;
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
-	bool is_kept; /* the stream is written to a file, and may run elsewhere */
+	bool is_kept;	       /* the stream is written to a file, and may run elsewhere */
+	bool reads_records;    /* of tracepoints: the code is for this kernel */
 	enum { CHECK_LEARN, CHECK_FINAL } pass;
 	/* CHECK_LEARN found out something new (a longer string, a type that a clause further down
 	 * assigns). Set it to false, check everything again, and so on until it stays false; at

@@ -313,6 +313,7 @@ const struct type *check_record_field(struct check_clause *c, struct expr *e)
 		}
 		return unknown_argument(c, e, &n, NULL);
 	}
+	c->session->reads_records = true;
 	u = new_use(c, e, field.type);
 	u->kind = USE_CONTEXT_FIELD;
 	u->offset = (uint32_t)field.offset;

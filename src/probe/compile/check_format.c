@@ -57,6 +57,8 @@ struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, 
 		if (type->kind != TYPE_BAD) {
 			shapes[i] = check_shape(c->session, type, NULL, a->place);
 			c->n_errors += !shapes[i];
+			if (shapes[i] && shapes[i]->kind == SHAPE_INT && type->kind == TYPE_INT)
+				shapes[i]->n = type->size <= 4 ? 4 : 0;
 		}
 		is_bad |= !shapes[i];
 	}

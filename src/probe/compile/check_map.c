@@ -96,6 +96,19 @@ static const struct type *in_other_mode(struct check_clause *c, const struct typ
 	return check_struct_named(other, "", type->name);
 }
 
+/* Numbers that are constants, also those in tuples. */
+static void note_constants(const struct check_clause *c, struct shape *shape, const struct expr *e)
+{
+	const struct expr *part = e->args;
+
+	if (shape->kind == SHAPE_INT && e->is_constant[c->mode])
+		shape->is_weak = (int64_t)e->constant[c->mode] >= 0;
+	if (shape->kind != SHAPE_TUPLE || e->kind != EXPR_TUPLE)
+		return;
+	for (uint32_t i = 0; part && i < shape->n_fields; i++, part = part->next)
+		note_constants(c, shape->fields[i].shape, part);
+}
+
 static struct shape *shape_of(struct check_clause *c, struct expr *e)
 {
 	const struct type *type = e->type[c->mode];
@@ -105,8 +118,7 @@ static struct shape *shape_of(struct check_clause *c, struct expr *e)
 		c->n_errors++;
 		return NULL;
 	}
-	if (shape->kind == SHAPE_INT && e->is_constant[c->mode])
-		shape->is_weak = (int64_t)e->constant[c->mode] >= 0;
+	note_constants(c, shape, e);
 	return shape;
 }
 

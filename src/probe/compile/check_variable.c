@@ -22,7 +22,7 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 		return check_int(c, 8, !type_is_unsigned64(have) && !type_is_unsigned64(add));
 	if (!have_weak && add->size <= have->size && add->is_signed == have->is_signed)
 		return have;
-	if (have_weak && !is_constant)
+	if (have_weak && (!is_constant || type_is_unsigned64(add)))
 		return check_int(c, 8, !type_is_unsigned64(add));
 	if (is_constant && have->size < 8) {
 		uint64_t v = added->constant[c->mode];
@@ -34,15 +34,17 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 	return check_int(c, 8, !type_is_unsigned64(add));
 }
 
-static const struct type *join_pointers(const struct type *have, const struct type *add)
+/* A constant, which is (void *)0 most often, is of whichever memory the other one points to. */
+static const struct type *join_pointers(
+	const struct type *have, bool have_weak, const struct type *add, bool add_weak)
 {
 	const struct type *a = have->of, *b = add->of;
+	bool is_same = a->kind == TYPE_VOID || b->kind == TYPE_VOID || type_is_same(a, b) ||
+		       (a->kind == TYPE_INT && b->kind == TYPE_INT && a->size == b->size);
 
-	if (have->space != add->space)
+	if (!is_same || (have->space != add->space && !have_weak && !add_weak))
 		return NULL;
-	if (a->kind == TYPE_VOID || b->kind == TYPE_VOID || type_is_same(a, b))
-		return have;
-	return a->kind == TYPE_INT && b->kind == TYPE_INT && a->size == b->size ? have : NULL;
+	return have->space != add->space && !add_weak ? add : have;
 }
 
 const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
@@ -65,7 +67,7 @@ const struct type *check_join(struct check_clause *c, const struct type *have, b
 		return NULL;
 	switch (have->kind) {
 	case TYPE_POINTER:
-		return join_pointers(have, add);
+		return join_pointers(have, have_weak, add, add_weak);
 	case TYPE_TUPLE:
 		return check_join_tuples(c, have, add);
 	case TYPE_BYTES:

@@ -660,7 +660,7 @@ struct stream *compile_scripts(
 			compile_units(&c);
 		/* Only a stream that is kept may meet another build. */
 		if (!diags->n_errors && c.options->wants_all_modes)
-			point_types_note_images(c.point_types, c.stream);
+			point_types_note_images(c.point_types, c.stream, c.check.reads_records);
 	}
 	close_compiler(&c);
 	if (diags->n_errors) {

@@ -459,8 +459,24 @@ static void note_images(struct point_types *p, struct stream *s, struct stream_p
 	}
 }
 
-void point_types_note_images(struct point_types *p, struct stream *s)
+static void note_kernel(struct stream *s)
 {
+	struct image_identity id = {0};
+
+	kernel_identity(&id);
+	s->kernel_id_n = id.build_id_n;
+	memcpy(s->kernel_id, id.build_id, id.build_id_n);
+	image_identity_release(&id);
+}
+
+void point_types_note_images(struct point_types *p, struct stream *s, bool reads_records)
+{
+	bool uses_kernel = reads_records;
+
+	for (enum mode m = 0; m < N_MODES; m++)
+		uses_kernel |= p->kernel[m].btf || p->kernel[m].handed;
+	if (uses_kernel)
+		note_kernel(s);
 	for (size_t i = 0; i < s->points.n; i++)
 		note_images(p, s, &s->points.v[i]);
 }

@@ -22,8 +22,9 @@ void point_types_free(struct point_types *p);
  * wants to know of it (function, fields, operands, system call). */
 void point_types_set(struct point_types *p, struct types *types, struct check_clause *clause);
 
-/* Notes at each point the files that its code depends on, once all code is made. */
-void point_types_note_images(struct point_types *p, struct stream *s);
+/* Notes at each point the files that its code depends on, once all code is made; and the kernel, when the
+ * code has its structures or `reads_records` of its tracepoints. */
+void point_types_note_images(struct point_types *p, struct stream *s, bool reads_records);
 
 /* Byte offset in a structure of the kernel; -1 when it is not known. */
 int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name, const char *path);

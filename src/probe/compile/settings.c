@@ -69,6 +69,12 @@ static const struct setting {
 };
 #define N_KNOWN (sizeof(known) / sizeof(known[0]))
 
+/* Names of the environment that bpftrace has given up. */
+static const struct {
+	const char *old, *name;
+} renamed[] = {{"cat_bytes_max", "max_cat_bytes"}, {"map_keys_max", "max_map_keys"},
+	{"strlen", "max_strlen"}};
+
 /* A value, of the script or of the environment. */
 struct value {
 	bool is_number;
@@ -92,8 +98,12 @@ static const struct setting *find_known(const char *name, size_t n)
 	for (size_t i = 0; i < n; i++)
 		lower[i] = (char)tolower((unsigned char)name[i]);
 	lower[n] = '\0';
+	name = lower;
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (!strcmp(renamed[i].old, lower))
+			name = renamed[i].name;
 	for (size_t i = 0; i < N_KNOWN; i++)
-		if (!strcmp(known[i].name, lower))
+		if (!strcmp(known[i].name, name))
 			return &known[i];
 	return NULL;
 }

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/glob.h"
 #include "base/nearest_names.h"
@@ -58,6 +59,7 @@ enum file_kind file_identify(const char *path, struct probe_file *out)
 	*out = (struct probe_file){.path = path,
 		.device = st.st_dev,
 		.inode = st.st_ino,
+		.modified_ns = timespec_ns(&st.st_mtim),
 		.mode = head[18] == EM_386 ? MODE_32 : MODE_64};
 	return FILE_ELF;
 }

@@ -9,7 +9,7 @@
 
 struct probe_file {
 	const char *path; /* in the arena */
-	uint64_t device, inode;
+	uint64_t device, inode, modified_ns;
 	enum mode mode;
 };
 

@@ -169,6 +169,7 @@ static void finish(struct site_list *l, const struct probe_file *file, struct ta
 	*out = (struct target){.path = file->path,
 		.device = file->device,
 		.inode = file->inode,
+		.modified_ns = file->modified_ns,
 		.mode = file->mode,
 		.n_sites = l->sites.n,
 		.n_left_out = l->left_out.n};

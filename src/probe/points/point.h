@@ -96,7 +96,7 @@ struct left_out {
 /* One ELF file with all its sites of one point. */
 struct target {
 	const char *path;
-	uint64_t device, inode;
+	uint64_t device, inode, modified_ns;
 	enum mode mode;
 	struct site *sites;
 	size_t n_sites;

@@ -175,6 +175,9 @@ static const struct type *type_of_field(const struct format *format, const struc
 		return s;
 	if (!strncmp(type, "struct ", 7) || !type_is_int_size(f->size))
 		return source_bytes(t, f->size);
+	s = strncmp(type, "enum ", 5) ? NULL : types_kernel_enum(t, type + 5);
+	if (s && s->size == f->size)
+		return s;
 	if (!strcmp(type, "bool") && f->size == 1)
 		return types_named_int(t, "bool", 1, false);
 	if (!strcmp(type, "char") && f->size == 1)

@@ -5,7 +5,8 @@
  *   conversion = '%' {'-' | '+' | ' ' | '#' | '0'} [width] ['.' [precision]] {length} letter
  *   letter     = d i u x X o c p s f F e E g G a A r | rx | rh | gr | '%'
  *
- * Values have 64 bits whatever the length says; only h and hh, which somebody wrote to cut, cut.
+ * Values have 64 bits whatever the length says; only h and hh, which somebody wrote to cut, cut. What has
+ * at most 32 bits by its type is shown with these, as in C: %x of an int that is -1 is ffffffff.
  * A conversion that does not suit its value shows the value as print() would; one without a value
  * or with an unknown letter stays in the text.
  */
@@ -22,6 +23,7 @@ struct conversion {
 	int width;     /* -1: none */
 	int precision; /* -1: none */
 	unsigned half; /* h, hh: 1, 2 */
+	bool is_long;  /* l, ll, j, z, t, q, L */
 	char letter;
 	enum print_bytes_form bytes; /* %r, %rx, %rh */
 	bool is_gfp;		     /* %gr */
@@ -51,8 +53,10 @@ static const char *parse_conversion(const char *c, struct conversion *v)
 		c = parse_number(c, &v->width);
 	if (*c == '.')
 		c = parse_number(c + 1, &v->precision);
-	for (; *c && strchr("hljztqL", *c); c++)
+	for (; *c && strchr("hljztqL", *c); c++) {
 		v->half += *c == 'h';
+		v->is_long |= *c != 'h';
+	}
 	if (!*c || !strchr("diuxXocpsfFeEgGaAr", *c))
 		return NULL;
 	v->letter = *c++;
@@ -212,6 +216,9 @@ static void put_conversion(struct printer *p, const struct conversion *v, const 
 	} else if (v->letter == 'p') {
 		put_pointer(v, integer, out);
 	} else if (strchr("diuxXo", v->letter)) {
+		if (s->kind == SHAPE_INT && s->n == sizeof(uint32_t) && !v->is_long &&
+			!strchr("di", v->letter))
+			integer = (uint32_t)integer;
 		put_integer(v, integer, out);
 	} else {
 		put_real(v, real_of(s, value, integer), out);

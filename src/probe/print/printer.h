@@ -43,7 +43,7 @@ struct printer_names {
 		void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max, const char **reason);
 	/* The id that all equal stacks have. NULL: they have one already. */
 	uint64_t (*stack_id)(void *ctx, uint64_t stack_id);
-	/* False when not known. Of the frames of a stack that called others, the address asked for
+	/* False when not known; the module may be. Of the frames of a stack that called others, the address asked for
 	 * is the last byte of the call. */
 	bool (*user_symbol)(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
 		struct printer_symbol *out);

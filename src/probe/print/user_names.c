@@ -48,7 +48,7 @@ struct user_file {
 	uint32_t image; /* once it is open */
 	struct symtab *names;
 	struct source_lines *lines; /* NULL: not asked for */
-	uint64_t perf_map_bytes; /* of the perf map that was read */
+	uint64_t perf_map_bytes;    /* of the perf map that was read */
 };
 
 struct user_names {
@@ -505,14 +505,13 @@ bool user_names_find(
 	if (!m)
 		return false;
 	symbol = find_in_file(un, &un->files.v[m->image], m, address);
+	*out = (struct printer_symbol){.module = un->files.v[m->image].query.mapping.path};
 	if (!symbol)
 		return false;
-	*out = (struct printer_symbol){.name = symbol->name,
-		.offset =
-			address -
-			images_bias(un->images, un->files.v[m->image].image, m->start, m->offset) -
-			symbol->start,
-		.module = un->files.v[m->image].query.mapping.path};
+	out->name = symbol->name;
+	out->offset = address -
+		      images_bias(un->images, un->files.v[m->image].image, m->start, m->offset) -
+		      symbol->start;
 	return true;
 }
 

@@ -308,8 +308,8 @@ static int run_alone(struct probe_session *s, enum point_kind kind)
 static void write_facts(struct probe_session *s)
 {
 	uint64_t now_ns = clock_mono_ns();
-	uint64_t facts[N_RUN_FACTS] = {
-		[FACT_BEGIN] = now_ns, [FACT_WALL_CLOCK] = clock_read_ns(CLOCK_REALTIME) - now_ns,
+	uint64_t facts[N_RUN_FACTS] = {[FACT_BEGIN] = now_ns,
+		[FACT_WALL_CLOCK] = clock_read_ns(CLOCK_REALTIME) - now_ns,
 		[FACT_COMMAND] = (uint64_t)s->options.command_pid,
 		[FACT_TAI] = clock_read_ns(CLOCK_TAI) - clock_read_ns(CLOCK_BOOTTIME)};
 
@@ -443,9 +443,11 @@ static void detach(struct probe_session *s)
 void probe_session_end(struct probe_session *s)
 {
 	detach(s);
-	run_rings_drain(s);
+	changed_files_note(s);
+	run_rings_empty(s);
 	s->exit_ns = UINT64_MAX; /* what end{} says is later than exit() */
 	run_alone(s, POINT_END);
+	run_rings_empty(s);
 }
 
 void probe_session_close(struct probe_session *s)

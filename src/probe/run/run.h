@@ -103,8 +103,8 @@ struct probe_session {
 	/* By map of the script: an array of one value instead of a hash, and zero() was called. */
 	bool is_array[STREAM_MAPS_MAX], is_zeroed[STREAM_MAPS_MAX];
 	bool reads_percpu; /* the script reads an aggregation */
-	int enabled_map;  /* one value: a byte for each clause, 0 = its pieces are skipped */
-	uint8_t *enabled; /* what is, or will be, in it */
+	int enabled_map;   /* one value: a byte for each clause, 0 = its pieces are skipped */
+	uint8_t *enabled;  /* what is, or will be, in it */
 	bool is_begun;
 	struct bpf_ring records, control, copies;
 	uint32_t scratch_bytes, scratch_areas;
@@ -200,13 +200,18 @@ int exec_watch_open(struct probe_session *s, struct err *err);
 /* blind_processes.c: says in which processes the kernel has set no breakpoints. */
 void blind_processes_note(struct probe_session *s);
 
+/* changed_files.c: says which files are others than those that are traced. */
+void changed_files_note(struct probe_session *s);
+
 /* process_filter.c */
 int process_filter_open(struct probe_session *s, struct err *err);
 
 /* iterators.c: each goes through its objects, once. */
 int run_iterators(struct probe_session *s, struct err *err);
 
-/* run_rings.c: hands out what is there. */
+/* run_rings.c: hands out what is there, for a tenth of a second. */
 void run_rings_drain(struct probe_session *s);
+/* All of it, however much: clauses are switched off. */
+void run_rings_empty(struct probe_session *s);
 
 #endif

@@ -220,6 +220,23 @@ static int check_images(const struct run_program *group, struct err *err)
 	return 0;
 }
 
+/* Nor is code for the structures of one kernel for another, or the records of its tracepoints. */
+static int check_kernel(const struct stream *s, struct err *err)
+{
+	struct image_identity here = {0};
+	bool is_same;
+
+	if (!s->kernel_id_n)
+		return 0;
+	kernel_identity(&here);
+	is_same = here.build_id_n == s->kernel_id_n &&
+		  !memcmp(here.build_id, s->kernel_id, s->kernel_id_n);
+	image_identity_release(&here);
+	return is_same ? 0
+		       : err_set(err, ERR_NOT_FOUND,
+				 "the script was compiled for another kernel, whose structures may have other layouts: compile it here");
+}
+
 /* Whether the code of a point is for this site. */
 static bool is_for_site(
 	const struct stream_point *sp, const struct target *t, const struct site *site)
@@ -345,7 +362,7 @@ int run_points(struct probe_session *s, struct err *err)
 {
 	VEC(struct run_program) groups = {0};
 	struct map by_hash = {0}; /* of the point -> group + 1 */
-	int rc = 0;
+	int rc = check_kernel(s->stream, err);
 
 	for (size_t i = 0; i < s->stream->points.n && rc == 0; i++) {
 		const struct stream_point *sp = &s->stream->points.v[i];

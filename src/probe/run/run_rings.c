@@ -13,7 +13,8 @@
 #include "probe/run/run.h"
 
 #define BATCH_RECORDS 4096
-#define BATCHES_MAX   64 /* then the caller gets its turn, however fast records come */
+#define BATCH_SLOW    8		/* where a record may start a program */
+#define TURN_NS	      100000000 /* then the caller gets its turn, however fast records come */
 
 struct seen {
 	uint64_t time_ns;
@@ -131,8 +132,18 @@ static void hand_out(struct probe_session *s, const struct seen *seen)
 	}
 }
 
+/* system() and cat() take time, and may be what makes the next records. */
+static uint32_t batch_records(const struct probe_session *s)
+{
+	for (size_t i = 0; i < s->stream->formats.n; i++)
+		if (s->stream->formats.v[i].kind == FORMAT_SYSTEM ||
+			s->stream->formats.v[i].kind == FORMAT_CAT)
+			return BATCH_SLOW;
+	return BATCH_RECORDS;
+}
+
 /* False when there is nothing. */
-static bool drain_batch(struct probe_session *s, struct batch *batch)
+static bool drain_batch(struct probe_session *s, struct batch *batch, uint32_t max)
 {
 	struct bpf_ring *rings[] = {&s->control, &s->records};
 	unsigned long ends[2] = {0};
@@ -141,7 +152,7 @@ static bool drain_batch(struct probe_session *s, struct batch *batch)
 	batch->n = 0;
 	for (int i = 0; i < 2; i++)
 		if (rings[i]->bytes)
-			ends[i] = collect(rings[i], batch, BATCH_RECORDS);
+			ends[i] = collect(rings[i], batch, max);
 	qsort(batch->v, batch->n, sizeof(*batch->v), compare_seen);
 	for (uint32_t i = 0; i < batch->n; i++)
 		hand_out(s, &batch->v[i]);
@@ -154,13 +165,24 @@ static bool drain_batch(struct probe_session *s, struct batch *batch)
 	return is_more;
 }
 
-void run_rings_drain(struct probe_session *s)
+static void drain(struct probe_session *s, uint64_t turn_ns)
 {
 	struct batch batch = {.v = mem_alloc(2 * BATCH_RECORDS * sizeof(*batch.v))};
 	uint64_t began_ns = clock_mono_ns();
+	uint32_t max = batch_records(s);
 
-	for (int round = 0; round < BATCHES_MAX && drain_batch(s, &batch); round++)
+	while (drain_batch(s, &batch, max) && clock_mono_ns() - began_ns < turn_ns)
 		;
 	probe_session_copies(s, began_ns, 0); /* all records of earlier have been handed out */
 	free(batch.v);
+}
+
+void run_rings_drain(struct probe_session *s)
+{
+	drain(s, TURN_NS);
+}
+
+void run_rings_empty(struct probe_session *s)
+{
+	drain(s, UINT64_MAX);
 }

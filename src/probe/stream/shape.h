@@ -93,10 +93,11 @@ struct shape_field {
 struct shape {
 	enum shape_kind kind;
 	bool is_signed;
-	bool is_bool;		    /* INT: printed as true, false */
-	const char *enumerators;    /* INT of an enum: "RED=0 GREEN=5"; or NULL */
-	uint32_t n;		    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8; HIST: bits */
-	uint32_t size;		    /* bytes in all, a multiple of 8 */
+	bool is_bool;		 /* INT: printed as true, false */
+	const char *enumerators; /* INT of an enum: "RED=0 GREEN=5"; or NULL */
+	uint32_t n;    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8; HIST: bits; INT of a format:
+		       4 when it had no more bytes before it was widened */
+	uint32_t size; /* bytes in all, a multiple of 8 */
 	struct shape_field *fields; /* STRUCT, TUPLE */
 	uint32_t n_fields;
 	int64_t min, max, step; /* LHIST, TSERIES */

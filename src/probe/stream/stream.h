@@ -236,6 +236,9 @@ struct stream {
 	bool hides_maps;     /* they are not printed at the end */
 	uint32_t ring_pages; /* of 4096 bytes; 0 = the run's default */
 	uint32_t cat_bytes;  /* of a file that cat() prints at most; 0 = all */
+	/* The build of the kernel whose structures are in the code; 0 bytes: there are none, or it has none. */
+	uint8_t kernel_id_n;
+	uint8_t kernel_id[STREAM_BUILD_ID_MAX];
 	struct arena *arena; /* owns names, specs, shapes */
 };
 

@@ -13,7 +13,7 @@ static const struct {
 	uint32_t min, max; /* items */
 	uint32_t least;	   /* bytes of the shortest item */
 } sections[N_SECTIONS + 1] = {
-	[SECTION_FACTS] = {"facts", 1, 1, 9},
+	[SECTION_FACTS] = {"facts", 1, 1, 21},
 	[SECTION_SOURCES] = {"sources", 1, STREAM_SOURCES_MAX, 8},
 	[SECTION_SHAPES] = {"shapes", 0, STREAM_SHAPES_MAX, 38},
 	[SECTION_MAPS] = {"maps", 0, STREAM_SCRIPT_MAPS_MAX, 28},

@@ -8,7 +8,7 @@
 #include "probe/stream/stream.h"
 
 #define STREAM_MAJOR	    2
-#define STREAM_MINOR	    2
+#define STREAM_MINOR	    3
 #define STREAM_HEADER_BYTES 32
 #define STREAM_ROW_BYTES    32
 #define STREAM_NO_TEXT	    UINT32_MAX /* instead of a length */

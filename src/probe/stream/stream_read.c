@@ -94,6 +94,7 @@ static struct shape *take_shape(struct stream_reader *r)
 static int read_facts(struct stream_reader *r)
 {
 	struct stream *s = r->s;
+	struct span id;
 	unsigned flags;
 
 	s->self_bytes = cursor_u32(&r->c);
@@ -103,6 +104,12 @@ static int read_facts(struct stream_reader *r)
 	s->hides_maps = flags & FACT_HIDES_MAPS;
 	s->ring_pages = cursor_u32(&r->c);
 	s->cat_bytes = cursor_u32(&r->c);
+	id = cursor_bytes(&r->c, cursor_u32(&r->c));
+	if (id.n > STREAM_BUILD_ID_MAX)
+		return refuse(r, "the build-id of the kernel is wrong");
+	s->kernel_id_n = (uint8_t)id.n;
+	if (id.n)
+		memcpy(s->kernel_id, id.p, id.n);
 	if (s->ring_pages > STREAM_RING_PAGES_MAX)
 		return refuse(r, "the ring is too large");
 	if (s->self_bytes % 8 || s->self_bytes > STREAM_VALUE_BYTES_MAX || s->zero_bytes % 8 ||

@@ -46,6 +46,8 @@ static void write_facts(struct writer *w)
 				(w->s->hides_maps ? FACT_HIDES_MAPS : 0)));
 	buf_put_u32(b, w->s->ring_pages);
 	buf_put_u32(b, w->s->cat_bytes);
+	buf_put_u32(b, w->s->kernel_id_n);
+	buf_put(b, w->s->kernel_id, w->s->kernel_id_n);
 }
 
 static void write_sources(struct writer *w)

@@ -106,14 +106,15 @@ static const char *result_trouble(
 static struct value_place place_of(struct place_finder *f, const struct type *function, uint32_t i,
 	const struct die *parameter)
 {
-	struct value_place place = dwarf_place(f, parameter, function->fields[i].type);
+	const struct type *type = function->fields[i].type;
+	struct value_place place = dwarf_place(f, parameter, type);
 	struct value_place usual = call_argument(f->mode, function, i);
 
 	if (f->is_guess && place.kind == VALUE_IN_PARTS && !call_is_place_same(&usual, &place))
 		return (struct value_place){.kind = VALUE_UNKNOWN,
 			.why = "is in the frame of the function, which is not known here"};
 	if (place.kind == VALUE_UNKNOWN && f->addr == f->entry &&
-		dwarf_place_comes_from(f, parameter, &usual))
+		dwarf_place_comes_from(f, parameter, type, &usual))
 		return usual;
 	return place;
 }
@@ -137,7 +138,7 @@ void dwarf_call_places(struct place_finder *f, struct call_facts *call)
 		   !f->is_unreadable && !symbols.is_copy && !is_nocall(f) &&
 		   has_usual_rules(f->function.unit);
 	for (uint32_t i = 0; is_usual && i < function->n_fields; i++)
-		if (call->places[i].kind == VALUE_UNKNOWN)
+		if (call->places[i].kind == VALUE_UNKNOWN && !dwarf_place_is_gone(&call->places[i]))
 			call->places[i] = call_argument(f->mode, function, i);
 	call->is_unusual = is_other;
 	call->result_trouble = result_trouble(f, call, is_other, symbols.is_copy);

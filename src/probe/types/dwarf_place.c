@@ -32,6 +32,12 @@ static struct value_place unknown(const char *why)
 	return (struct value_place){.kind = VALUE_UNKNOWN, .why = why};
 }
 
+bool dwarf_place_is_gone(const struct value_place *place)
+{
+	return place->kind == VALUE_UNKNOWN && place->why != not_here &&
+	       place->why != stored_later && place->why != no_frame;
+}
+
 /* --- registers ---------------------------------------------------------------------------------- */
 
 static int64_t word_bytes(const struct place_finder *f)
@@ -641,8 +647,8 @@ static bool is_class_from(const struct place_finder *f, const struct x86_entry *
 	       usual->reg == pt_of_encoded(v->reg);
 }
 
-bool dwarf_place_comes_from(
-	struct place_finder *f, const struct die *parameter, const struct value_place *usual)
+bool dwarf_place_comes_from(struct place_finder *f, const struct die *parameter,
+	const struct type *type, const struct value_place *usual)
 {
 	struct expression_result result;
 	struct x86_entry there;
@@ -669,5 +675,5 @@ bool dwarf_place_comes_from(
 			return false;
 		done += result.pieces[i].n;
 	}
-	return true;
+	return !done || is_padding(type, done, type->size, 0);
 }

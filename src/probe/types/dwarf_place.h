@@ -46,8 +46,11 @@ struct value_place dwarf_place(
 
 /* Whether a parameter that debug information knows only further on comes from the place that the calling
  * convention says: the instructions up to there show it. */
-bool dwarf_place_comes_from(
-	struct place_finder *f, const struct die *parameter, const struct value_place *usual);
+bool dwarf_place_comes_from(struct place_finder *f, const struct die *parameter,
+	const struct type *type, const struct value_place *usual);
+/* Whether debug information has no place for the value or a part of it, or none that is understood: callers
+ * in the same file need not give what the function does not use. */
+bool dwarf_place_is_gone(const struct value_place *place);
 /* Fills in what `call` says beside its function; `places` has room for its parameters. */
 void dwarf_call_places(struct place_finder *f, struct call_facts *call);
 

@@ -158,6 +158,7 @@ bool types_variable(struct types *t, const char *name, const struct type **type,
 /* A structure of the kernel by name; with SPACE_USER as programs hand it over, so that its pointers are
  * theirs. NULL when it is not known. */
 const struct type *types_kernel_struct(struct types *t, const char *name, enum space space);
+const struct type *types_kernel_enum(struct types *t, const char *name);
 
 /* Whether the script declares the fields of a structure or union of this tag. */
 bool types_has_tag(const struct types *t, const char *tag);

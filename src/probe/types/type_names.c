@@ -189,3 +189,10 @@ const struct type *types_kernel_struct(struct types *t, const char *name, enum s
 
 	return found && found->kind == TYPE_STRUCT && found->is_complete ? found : NULL;
 }
+
+const struct type *types_kernel_enum(struct types *t, const char *name)
+{
+	const struct type *found = source_named(t, TYPE_WORD_KERNEL "enum", name);
+
+	return found && found->kind == TYPE_INT && found->is_enum ? found : NULL;
+}

@@ -10,6 +10,10 @@
  * "Interruption of system calls by stop signals"). For those that had no effect yet, EINTR is
  * replaced by -ERESTARTNOHAND here, so that they too are made again unless a handler runs. Their
  * timeout then begins anew.
+ *
+ * An instruction that has trapped or faulted has a signal of its own, which the kernel's stop comes
+ * before. It belongs to the registers as they are then: a handler that finds others takes a breakpoint for
+ * a stray one. So the thread takes such a signal first, and is stopped where its handler begins.
  */
 #include "process/ptrace/inject_internal.h"
 
@@ -35,6 +39,8 @@
 #define WAIT_SHORT_NS	50000
 #define WAIT_LONG_NS	1000000
 #define SEIZE_TRIES	3
+#define PEEKED		8
+#define OWN_SIGNALS_MAX 8 /* one after the other, before a thread stands at an instruction */
 
 /* Not in user space headers: include/linux/errno.h of the kernel. */
 #define ERESTARTSYS	      512
@@ -252,6 +258,43 @@ void remote_thread_interrupt(struct remote_thread *t)
 	t->is_interrupted = true;
 }
 
+/* Signals of instructions, sent by the kernel: the codes of those that somebody sends are not above 0. */
+static bool is_of_instruction(const siginfo_t *info, uint64_t blocked)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (info->si_signo == signals[i])
+			return info->si_code > 0 && !(blocked >> (signals[i] - 1) & 1);
+	return false;
+}
+
+static bool has_trapped(const struct remote_thread *t)
+{
+	struct __ptrace_peeksiginfo_args which = {.nr = PEEKED};
+	siginfo_t pending[PEEKED];
+	uint64_t blocked = 0;
+	long n;
+
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(blocked), &blocked) < 0)
+		return false;
+	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &which, pending)) > 0) {
+		for (long i = 0; i < n; i++)
+			if (is_of_instruction(&pending[i], blocked))
+				return true;
+		which.off += (uint64_t)n;
+	}
+	return false;
+}
+
+/* Not interrupted: that would come first again. */
+static int take_own_signal(struct remote_thread *t, uint64_t deadline_ns, struct err *err)
+{
+	t->is_stopped = false;
+	ptrace(PTRACE_CONT, t->tid, 0, 0);
+	return remote_thread_wait_event(t, deadline_ns, err);
+}
+
 int remote_thread_stop(struct remote_thread *t, uint64_t deadline_ns, struct err *err)
 {
 	int rc;
@@ -260,6 +303,8 @@ int remote_thread_stop(struct remote_thread *t, uint64_t deadline_ns, struct err
 		return 0;
 	remote_thread_interrupt(t);
 	rc = remote_thread_wait_event(t, deadline_ns, err);
+	for (unsigned i = 0; rc == 0 && i < OWN_SIGNALS_MAX && has_trapped(t); i++)
+		rc = take_own_signal(t, deadline_ns, err);
 	if (rc == 0)
 		rc = remote_thread_get_regs(t, err);
 	if (rc == 0)
@@ -318,8 +363,8 @@ void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *r
 		return;
 	}
 	for (unsigned i = 0; i <= CPU_REG_RSP; i++)
-		regs->r[i] = (const uint32_t[]){e->eax, e->edx, e->ecx, e->ebx, e->esi, e->edi,
-			e->ebp, e->esp}[i];
+		regs->r[i] = (const uint32_t[]){
+			e->eax, e->edx, e->ecx, e->ebx, e->esi, e->edi, e->ebp, e->esp}[i];
 	regs->r[CPU_REG_RIP] = e->eip;
 	regs->known = ((1u << (CPU_REG_RSP + 1)) - 1) | 1u << CPU_REG_RIP;
 }

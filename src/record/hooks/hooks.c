@@ -96,6 +96,7 @@ void hooks_take_counts(struct hooks *h, const struct hook_process *p)
 	h->n_filtered += c->stop_reason == HOOK_STOP_FILTER;
 	h->n_jvms_left += c->n_jvms_left;
 	h->n_classes_left += c->n_classes_left;
+	h->n_archives += c->writes_archive != 0;
 	h->n_virtual += c->has_virtual_threads != 0;
 	h->n_without_bytes += c->n_jvms_without_bytes != 0;
 }

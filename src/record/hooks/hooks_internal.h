@@ -143,6 +143,7 @@ struct hooks {
 	uint64_t n_missed;		      /* their calls */
 	uint64_t n_filtered;		      /* processes with HOOK_STOP_FILTER */
 	uint64_t n_jvms_left, n_classes_left; /* of Java, that stayed as they are */
+	uint64_t n_archives;		      /* JVMs that write archives of classes */
 	uint64_t n_virtual;		      /* JVMs with virtual threads */
 	uint64_t n_without_bytes;	      /* JVMs whose allocations are not known */
 	char *unread_program; /* (taker) not hooked, and nobody knows its functions; NULL = none */

@@ -152,6 +152,8 @@ static void write_losses(struct transcript *t, uint64_t time)
 			"Java class that could not be changed: not hooked"},
 		{h->n_jvms_left, RECORD_LOSS_EVENTS,
 			"Java virtual machine whose methods could not be hooked"},
+		{h->n_archives, RECORD_LOSS_EVENTS,
+			"Java virtual machine that writes its classes to an archive: its methods are not hooked, changed ones would get into it"},
 		{h->n_virtual, RECORD_LOSS_NOTE,
 			"Java virtual machine with virtual threads: their calls are counted, times and callers are those of the threads that carried them"},
 		{h->n_without_bytes, RECORD_LOSS_EVENTS,
@@ -221,7 +223,8 @@ struct transcript_counts transcript_counts(const struct transcript *t)
 	return (struct transcript_counts){.n_events = t->n_events,
 		.n_lost = t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
 			  t->h->n_missed + transcript_n_unheard(t) + n_partly +
-			  t->h->n_classes_left + t->h->n_jvms_left + t->h->n_unread_classes,
+			  t->h->n_classes_left + t->h->n_jvms_left + t->h->n_archives +
+			  t->h->n_unread_classes,
 		.n_jumped = t->totals.n_jumped};
 }
 

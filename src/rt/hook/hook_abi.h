@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 6
+#define HOOK_ABI_VERSION 7
 
 /*
  * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
@@ -113,6 +113,7 @@ struct hook_control {
 	uint32_t has_virtual_threads;  /* of Java: calls on them go from one thread to another */
 	uint32_t n_jvms_without_bytes; /* JVMs that do not tell how much their threads allocate */
 	uint32_t counts_bytes;	       /* by the recorder: what Java threads allocate is wanted */
+	uint32_t writes_archive;       /* a JVM that writes its classes to a file: left alone */
 };
 
 /* One page for the whole recording, mapped by every hooked process and, unlike the area, inherited

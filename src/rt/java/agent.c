@@ -492,6 +492,10 @@ void agent_begin(jvm_table jni)
 	if (!java_is_wanted())
 		return;
 	JVM_CALL(jni, JNI_GET_JAVA_VM, int32_t(*)(jvm_table, jvm_table *))(jni, &vm);
+	if (archive_is_written(jni)) {
+		java_note_archive();
+		return;
+	}
 	if (!vm || !open_environment(vm) || !define_class(jni)) {
 		java_count_jvm();
 		return;

@@ -51,6 +51,12 @@ void java_count_classes(uint32_t n)
 		__atomic_add_fetch(&library.control->n_classes_left, n, __ATOMIC_RELAXED);
 }
 
+void java_note_archive(void)
+{
+	if (library.control)
+		library.control->writes_archive = 1;
+}
+
 /* It is loaded with the first virtual thread. */
 void java_note_class(const char *name, size_t n)
 {
@@ -109,6 +115,10 @@ void java_note_create(uintptr_t at)
 		return;
 	if (!exchange_recorder_lives()) {
 		library_stop();
+		return;
+	}
+	if (archive_is_asked_for(args)) {
+		java_note_archive();
 		return;
 	}
 	options = is_usable(path) ? with_agent(args, path) : NULL;

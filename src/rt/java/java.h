@@ -6,6 +6,7 @@
  *	agent.c		what the agent does with classes: those that are loaded, those that will be, back again
  *	heap_bytes.c	what threads allocate
  *	class_questions.c	what it asks the recorder about them
+ *	class_archives.c	JVMs that must be left alone
  *	method_calls.c		what the rewritten methods call
  *
  * The recorder decides which methods are watched and rewrites the class (record/hooks/plan_class.c); the agent
@@ -29,6 +30,8 @@ const char *java_own_path(void);
 /* Counts what stays unwatched: a whole JVM, or a class. */
 void java_count_jvm(void);
 void java_count_classes(uint32_t n);
+/* A JVM that stays unwatched because it writes an archive of its classes. */
+void java_note_archive(void);
 /* A class is there, with this name as in class files. Tells the recorder what follows from it. */
 void java_note_class(const char *name, size_t n);
 
@@ -57,6 +60,10 @@ void agent_begin(jvm_table jni);
 /* Classes become what they were. */
 void agent_end(jvm_table jni);
 bool agent_is_on(void); /* there may be changed classes */
+
+/* class_archives.c: whether the JVM that is being made, or that runs, writes its classes to a file. */
+bool archive_is_asked_for(const struct jvm_init_args *args);
+bool archive_is_written(jvm_table jni);
 
 /* class_questions.c: as JVMTI has it. A new class is in memory of the exchange, which is to be closed; false: it stays as
  * it is. */

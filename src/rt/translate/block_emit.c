@@ -529,9 +529,6 @@ static void emit_block(struct out *o)
 
 	pad_into_line(o, 0, 8);
 	o->e->heads[o->block] = here(o);
-	if (b->is_checked)
-		leave_copy(o, b->pc, b->variant);
-	o->e->behind_check[o->block] = (uint8_t)(here(o) - o->e->heads[o->block]);
 	if (!(header.options & TRANSLATE_OPTION_STEPS) &&
 		(b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS))) {
 		if (!has_count || b->count_at || !b->n_insns)

@@ -20,7 +20,6 @@ struct planned {
 	uint8_t variant;
 	uint8_t why;	  /* it ends in front of what cannot be translated: enum translate_why */
 	bool flags_dead;  /* there */
-	bool is_checked;  /* it begins in the translator, which looks whether its code is still the same */
 	bool goes_on;	  /* behind its end, or its jump, the next block of the group follows */
 };
 
@@ -61,7 +60,6 @@ struct emission {
 	/* Out. */
 	uint32_t bytes, stubs_at, n_exits, n_points;
 	uint64_t heads[GROUP_BLOCKS];
-	uint8_t behind_check[GROUP_BLOCKS]; /* from the head on */
 	bool failed; /* no room */
 };
 

@@ -4,7 +4,6 @@
  * jump leads to, as long as that is not translated yet. And where in a block its counters are added to: where
  * the flags are dead, which is found by looking ahead, over the ends of blocks whose way out is known.
  */
-#include "../base/text.h"
 #include "block_emit.h"
 
 #define CODE_ROOM    (1ull << 30) /* of captured code */
@@ -144,23 +143,28 @@ static enum translate_why cannot(const struct insn *insn)
 	return 0;
 }
 
-/* An int3 that its file does not have is a breakpoint of the kernel's (uprobes), which knows it at its own address only:
- * what it stands in place of is translated. */
-static void look_behind_breakpoint(struct insn *insn, uint8_t *code, uint32_t n, uint64_t pc)
+#define INT3 0xcc
+
+/* An int3 in a file's code that the file does not have is a uprobe of somebody: the program's instruction is the
+ * file's. */
+static void take_breakpoint(uint8_t *code, uint32_t n, uint64_t pc)
 {
 	const struct region *r = region_at(pc);
-	struct translate_bytes file = {.address = pc};
+	struct translate_file_code file = {.address = pc};
+	struct insn insn;
 
-	n = n < TRANSLATE_BYTES ? n : TRANSLATE_BYTES;
-	if (!r || !(r->flags & TRANSLATE_REGION_FILE) || translate_service(TRANSLATE_CODE, &file, 0) != 0)
+	if (code[0] != INT3 || !r || !(r->flags & TRANSLATE_REGION_FILE) || r->flags & TRANSLATE_REGION_WRITABLE ||
+		translate_service(TRANSLATE_FILE_CODE, &file, 0) || !file.n || file.bytes[0] == INT3 ||
+		!insn_decode(&insn, file.bytes, file.n, pc) || insn.length > n)
 		return;
-	bytes_copy(code, file.bytes, 1);
-	insn_decode(insn, code, n, pc);
+	for (uint32_t i = 1; i < insn.length; i++)
+		if (file.bytes[i] != code[i])
+			return;
+	code[0] = file.bytes[0];
 }
 
-/* Instructions from b->pc on, whose bytes are at `code`. is_first: they are in the program's memory, too. */
-static void decode_block(
-	struct plan *plan, struct planned *b, uint8_t *code, uint32_t n, uint32_t max, bool is_first)
+/* Instructions from b->pc on, whose bytes are at `code`. */
+static void decode_block(struct plan *plan, struct planned *b, const uint8_t *code, uint32_t n, uint32_t max)
 {
 	uint32_t at = 0;
 
@@ -171,8 +175,6 @@ static void decode_block(
 		struct insn *insn = &plan->insns[plan->n_insns];
 
 		insn_decode(insn, code + at, n - at, b->pc + at);
-		if (is_first && insn->kind == INSN_INT && code[at] == 0xcc)
-			look_behind_breakpoint(insn, code + at, n - at, b->pc + at);
 		b->why = (uint8_t)cannot(insn);
 		if (b->why)
 			break;
@@ -185,6 +187,23 @@ static void decode_block(
 	b->next = b->pc + at;
 	if (b->why && b->n_insns && ends(&plan->insns[plan->n_insns - 1]))
 		b->why = 0;
+}
+
+/* The same of code as it is in memory. */
+static void decode_new(struct plan *plan, struct planned *b, uint8_t *code, uint32_t n)
+{
+	uint32_t first = plan->n_insns, at;
+
+	for (;;) {
+		plan->n_insns = first;
+		decode_block(plan, b, code, n, BLOCK_INSNS);
+		at = (uint32_t)(b->next - b->pc) - 1;
+		if (!b->n_insns || plan->insns[plan->n_insns - 1].kind != INSN_INT || code[at] != INT3)
+			return;
+		take_breakpoint(code + at, n - at, b->pc + at);
+		if (code[at] == INT3)
+			return;
+	}
 }
 
 /* Where the group may go on behind a block; 0: nowhere. */
@@ -217,13 +236,17 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		uint32_t n;
 
 		/* First: what is written from here on is seen. */
-		b->is_checked = !is_alone && !region_watch(pc, pc + sizeof(code));
+		if (!is_alone)
+			region_watch(pc, pc + sizeof(code));
 		n = fetch(code, pc, sizeof(code));
 		b->pc = pc;
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;
 		b->number = header.n_blocks + plan->n_blocks;
-		decode_block(plan, b, code, n, is_alone ? 1 : BLOCK_INSNS, true);
+		if (is_alone)
+			decode_block(plan, b, code, n, 1);
+		else
+			decode_new(plan, b, code, n);
 		if (!n || (!b->n_insns && plan->n_blocks))
 			break;
 		b->code = keep(code, (uint32_t)(b->next - b->pc));
@@ -235,9 +258,10 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		if (plan->n_blocks++)
 			plan->block[plan->n_blocks - 2].goes_on = true;
 		pc = is_alone ? 0 : successor(plan, b);
-		if (!pc)
+		if (!pc || region_is_shared(pc))
 			break;
-		variant = region_variant(b->pc, pc);
+		if (header.options & TRANSLATE_OPTION_CALLS)
+			variant = region_variant(b->pc, pc);
 		if (cache_find(pc, variant) != NO_BLOCK || is_in(plan, pc))
 			break;
 	}
@@ -255,9 +279,8 @@ void plan_again(struct plan *plan, const struct group *g)
 			.code = (const uint8_t *)row->code,
 			.number = g->first_block + i,
 			.variant = cache_variant(g->first_block + i)};
-		decode_block(plan, b, (uint8_t *)row->code, row->bytes, row->n_insns, false);
+		decode_block(plan, b, b->code, row->bytes, row->n_insns);
 		b->why = cache_why(g->first_block + i);
-		b->is_checked = cache_is_checked(g->first_block + i);
 		cache_count_place(g->first_block + i, &b->count_at, &b->flags_dead);
 		b->goes_on = i + 1 < g->n_blocks;
 		plan->n_blocks++;

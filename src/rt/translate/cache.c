@@ -5,10 +5,9 @@
  * signals reads them without the lock. A block that is stale keeps its row and its code; its first bytes become
  * a jump to the translator, so that whatever leads to it (links, tables, return addresses) need not be found.
  */
-#include "../base/text.h"
 #include "block_emit.h"
 
-#define N_ARENAS    32
+#define N_ARENAS    TRANSLATE_ARENAS_MAX
 #define ARENA_BYTES (64u << 20)
 #define ARENA_REACH 0x40000000ull
 #define HASH_ROWS   (1u << 22)
@@ -27,13 +26,13 @@ struct arena {
 struct block_note {
 	uint64_t restoring; /* address of the code that restores registers first; 0 = none yet */
 	uint8_t variant, why, count_at, flags_dead;
-	uint8_t behind_check; /* from its beginning to what is behind the question; 0: it has none */
 };
 
 struct group *groups;
 struct exit *exits;
 static struct block_note *notes;
 static struct arena arenas[N_ARENAS];
+static struct translate_arena arena_rows[N_ARENAS];
 static uint32_t n_arenas, n_groups, n_exits;
 static uint32_t *hash; /* number of a block + 1; all entries stay */
 static uint32_t lock;
@@ -100,6 +99,12 @@ void cache_unlock(void)
 
 /* ---- look-up ---- */
 
+/* Where nobody asks for calls, they do not matter. */
+static enum variant variant_here(enum variant variant)
+{
+	return header.options & TRANSLATE_OPTION_CALLS ? variant : VARIANT_PLAIN;
+}
+
 static uint32_t hash_of(uint64_t pc, enum variant variant)
 {
 	return (uint32_t)((pc * 0x9e3779b97f4a7c15u + (uint64_t)variant * 0x85ebca6bu * 0x100000001u) >> 42);
@@ -107,6 +112,7 @@ static uint32_t hash_of(uint64_t pc, enum variant variant)
 
 uint32_t cache_find(uint64_t pc, enum variant variant)
 {
+	variant = variant_here(variant);
 	for (uint32_t i = hash_of(pc, variant);; i++) {
 		uint32_t number = hash[i & (HASH_ROWS - 1)] - 1;
 
@@ -127,14 +133,6 @@ static void hash_add(uint32_t number)
 	hash[i & (HASH_ROWS - 1)] = number + 1;
 }
 
-static bool is_as_it_was(const struct translate_block *row)
-{
-	uint8_t now[BLOCK_INSNS * INSN_BYTES_MAX];
-
-	return row->bytes <= sizeof(now) && translate_copy(now, (const void *)row->pc, row->bytes) &&
-	       bytes_equal(now, (const void *)row->code, row->bytes);
-}
-
 uint8_t cache_variant(uint32_t block)
 {
 	return notes[block].variant;
@@ -143,21 +141,6 @@ uint8_t cache_variant(uint32_t block)
 uint8_t cache_why(uint32_t block)
 {
 	return notes[block].why;
-}
-
-bool cache_is_checked(uint32_t block)
-{
-	return notes[block].behind_check;
-}
-
-uint64_t cache_entry(uint32_t block)
-{
-	const struct translate_block *row = &block_rows[block];
-
-	if (!notes[block].behind_check || is_as_it_was(row))
-		return row->cache + notes[block].behind_check;
-	cache_forget(row->pc, row->pc + row->bytes);
-	return 0;
 }
 
 void cache_count_place(uint32_t block, uint16_t *at, bool *flags_dead)
@@ -209,7 +192,10 @@ static struct arena *arena_make(uint64_t pc)
 		header.cache_low = a->start;
 	if (a->end > header.cache_high)
 		header.cache_high = a->end;
+	arena_rows[n_arenas] = (struct translate_arena){a->start, a->end};
 	__atomic_store_n(&n_arenas, n_arenas + 1, __ATOMIC_RELEASE);
+	header.arenas = (uint64_t)arena_rows;
+	header.n_arenas = n_arenas;
 	return a;
 }
 
@@ -295,7 +281,7 @@ static void add_block(const struct plan *plan, const struct emission *e, uint32_
 					  e->heads[i]),
 		.group = plan->block[0].number};
 	notes[b->number] = (struct block_note){
-		0, b->variant, b->why, (uint8_t)b->count_at, b->flags_dead, e->behind_check[i]};
+		0, b->variant, b->why, (uint8_t)b->count_at, b->flags_dead};
 }
 
 static uint32_t add_group(struct arena *a, const struct plan *plan, const struct emission *e)
@@ -338,7 +324,7 @@ static uint32_t make(struct thread *t, uint64_t pc, enum variant variant, bool i
 	struct emission e = {.plan = &plan, .room = GROUP_BYTES_MAX, .first_exit = n_exits};
 
 	t->cannot = 0;
-	if (is_full(t) || !plan_make(t, &plan, pc, variant, is_alone))
+	if (is_full(t) || !plan_make(t, &plan, pc, variant_here(variant), is_alone))
 		return NO_BLOCK;
 	a = arena_near(pc, GROUP_BYTES_MAX + 64);
 	if (!a) {
@@ -366,7 +352,7 @@ uint32_t cache_make_alone(struct thread *t, uint64_t pc)
 	static uint32_t known[64]; /* number + 1, by address */
 	uint32_t *at = &known[pc & 63], block = *at - 1;
 
-	if (*at && block_rows[block].pc == pc && is_as_it_was(&block_rows[block]))
+	if (*at && block_rows[block].pc == pc && cache_is_fresh(block))
 		return block;
 	block = make(t, pc, VARIANT_PLAIN, true);
 	if (block != NO_BLOCK) {
@@ -427,6 +413,20 @@ void cache_forget(uint64_t start, uint64_t end)
 		if (block_rows[i].pc < end && block_rows[i].pc + (block_rows[i].bytes ? block_rows[i].bytes : 1) > start &&
 			!(block_rows[i].flags & TRANSLATE_BLOCK_STALE))
 			make_stale(i);
+}
+
+bool cache_is_fresh(uint32_t block)
+{
+	const struct translate_block *row = &block_rows[block];
+	const uint8_t *kept = (const uint8_t *)row->code;
+	uint8_t now[BLOCK_INSNS * INSN_BYTES_MAX];
+
+	if (row->bytes > sizeof(now) || !translate_copy(now, (const void *)row->pc, row->bytes))
+		return false;
+	for (uint32_t i = 0; i < row->bytes; i++)
+		if (now[i] != kept[i])
+			return false;
+	return true;
 }
 
 void cache_forget_all(void)

@@ -60,6 +60,53 @@ static bool make_memory(struct thread *t)
 	return true;
 }
 
+/* Writes to code that no permission of its page has a say in: by the file of the process's memory. */
+static bool has_memory_file;
+
+static bool is_memory_file(uint64_t path)
+{
+	static const char begin[] = "/proc/", end[] = "/mem";
+	char c, last[sizeof(end) - 1] = {0};
+	uint32_t n = 0;
+
+	for (; translate_copy(&c, (const void *)(path + n), 1) && c; n++) {
+		if (n < sizeof(begin) - 1 && c != begin[n])
+			return false;
+		for (uint32_t i = 0; i + 1 < sizeof(last); i++)
+			last[i] = last[i + 1];
+		last[sizeof(last) - 1] = c;
+	}
+	for (uint32_t i = 0; i < sizeof(last); i++)
+		if (last[i] != end[i])
+			return false;
+	return true;
+}
+
+static bool make_open(struct thread *t)
+{
+	uint64_t path = t->a.regs[RAX] == SYS_open ? t->a.regs[RDI] : t->a.regs[RSI];
+
+	has_memory_file |= is_memory_file(path);
+	return make(t);
+}
+
+static bool make_write(struct thread *t)
+{
+	const uint64_t *r = t->a.regs;
+
+	if (!make(t))
+		return false;
+	if (!has_memory_file && r[RAX] != SYS_process_vm_writev)
+		return true;
+	cache_lock();
+	if (r[RAX] == SYS_pwrite64)
+		cache_forget(r[R10], r[R10] + r[RDX]);
+	else
+		cache_forget_all();
+	cache_unlock();
+	return true;
+}
+
 static bool make_arch(struct thread *t)
 {
 	const uint64_t *r = t->a.regs;
@@ -149,15 +196,26 @@ static bool make_one(struct thread *t)
 		return r[RDI] == PR_SET_SECCOMP_ ? make_confined(t) : make(t);
 	case SYS_ptrace:
 		return make_ptrace(t);
+	case SYS_open:
+	case SYS_openat:
+	case SYS_openat2:
+		return make_open(t);
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwrite64:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_process_vm_writev:
+		return make_write(t);
 	default:
 		return make(t);
 	}
 }
 
-static void tell(struct thread *t, uint64_t number, bool ends)
+void call_put(struct thread *t, uint64_t number, int64_t result, bool ends)
 {
-	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)t->result,
-		(uint32_t)((uint64_t)t->result >> 32), ends};
+	const uint32_t words[5] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)result,
+		(uint32_t)((uint64_t)result >> 32), ends};
 
 	words_put(t, TRANSLATE_WORD_CALL, words, 5);
 }
@@ -165,7 +223,7 @@ static void tell(struct thread *t, uint64_t number, bool ends)
 static bool changes_maps(uint64_t number)
 {
 	return number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap ||
-	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk;
+	       number == SYS_pkey_mprotect || number == SYS_shmat || number == SYS_shmdt || number == SYS_brk || number == SYS_remap_file_pages;
 }
 
 bool calls_make(struct thread *t)
@@ -176,7 +234,7 @@ bool calls_make(struct thread *t)
 	if (t->pending)
 		return false;
 	if (number == SYS_exit || number == SYS_exit_group)
-		tell(t, number, true);
+		call_put(t, number, 0, true);
 	switch (task_call(t, &result)) {
 	case TASK_INTERRUPTED:
 		return false;
@@ -188,7 +246,7 @@ bool calls_make(struct thread *t)
 			return false;
 		break;
 	}
-	tell(t, number, false);
+	call_put(t, number, t->result, false);
 	if ((header.options & TRANSLATE_OPTION_STEPS) && changes_maps(number))
 		translate_service(TRANSLATE_MAPS, t, 0);
 	t->a.regs[RAX] = (uint64_t)t->result;

@@ -82,19 +82,17 @@ static enum variant variant_at(uint64_t pc, bool is_return)
 	return variant;
 }
 
-/* The block at t->a.pc, and where it is entered. */
-static uint32_t find_or_make(struct thread *t, uint64_t *entry)
+static uint32_t find_or_make(struct thread *t, uint64_t pc, enum variant variant)
 {
-	uint32_t block;
+	uint32_t block = t->is_alone ? cache_make_alone(t, pc) : cache_find(pc, variant);
 
-	do {
-		block = t->is_alone ? cache_make_alone(t, t->a.pc) : cache_find(t->a.pc, t->variant);
-		t->is_alone = false;
-		if (block == NO_BLOCK)
-			block = cache_make(t, t->a.pc, t->variant);
-		*entry = block == NO_BLOCK ? 0 : cache_entry(block);
-	} while (block != NO_BLOCK && !*entry);
-	return block;
+	t->is_alone = false;
+	/* Somebody may have written it elsewhere, without being seen. */
+	if (block != NO_BLOCK && region_is_shared(pc) && !cache_is_fresh(block)) {
+		cache_forget(pc, pc + block_rows[block].bytes);
+		block = NO_BLOCK;
+	}
+	return block != NO_BLOCK ? block : cache_make(t, pc, variant);
 }
 
 static void set_row(struct thread *t, uint32_t table, uint64_t target, uint32_t block)
@@ -173,17 +171,18 @@ static bool call_vsyscall(struct thread *t)
 /* Sets t->go for t->a.pc, t->variant. */
 static void go_to(struct thread *t, const struct step *s)
 {
-	uint64_t entry;
 	uint32_t block;
 
 	cache_lock();
-	block = find_or_make(t, &entry);
+	block = find_or_make(t, t->a.pc, t->variant);
 	if (block != NO_BLOCK) {
-		if (s->exit)
+		bool is_shared = region_is_shared(t->a.pc); /* then it is looked at each time */
+
+		if (s->exit && !is_shared)
 			cache_link(s->exit, block);
-		if (s->table)
+		if (s->table && !is_shared)
 			set_row(t, s->table, t->a.pc, block);
-		t->go = entry;
+		t->go = block_rows[block].cache;
 	}
 	cache_unlock();
 	if (block != NO_BLOCK)

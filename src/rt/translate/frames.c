@@ -146,6 +146,7 @@ bool frame_pop(struct thread *t)
 	t->new_mask = f.context.mask;
 	t->has_new_mask = true;
 	event_put(t, TRANSLATE_EVENT_SIGRETURN, NO_BLOCK, t->a.regs[RSP]);
+	call_put(t, SYS_rt_sigreturn, (int64_t)t->a.regs[RAX], false);
 	/* The kernel restores the vector state, and goes on here. */
 	f.context.r.rip = (uint64_t)translate_behind_sigreturn;
 	f.context.r.rsp = t->stack;

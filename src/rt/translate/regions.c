@@ -11,6 +11,7 @@
 #include "translate.h"
 
 #define N_REGIONS     4096
+#define BELOW_BYTES   (512ull << 20) /* left free between code and our own memory */
 #define FUNCTION_ROOM (256ull << 20)
 #define N_WATCHED     (1u << 16)
 #define WATCH_CLOSED  1u /* has no write permission now, by us */
@@ -25,7 +26,10 @@ static uint32_t n_watched;
 
 uint64_t gap_near(uint64_t start, uint64_t end, uint64_t bytes, uint64_t reach)
 {
-	return maps_find_gap(start, end, bytes, reach);
+	/* The kernel maps what the program asks for below what it has: that is where it would be without us. */
+	uint64_t at = maps_find_gap(start, end, bytes + BELOW_BYTES, reach);
+
+	return at && at < start ? at : maps_find_gap(start, end, bytes, reach);
 }
 
 static struct region *add(const struct translate_region *r, uint64_t functions)
@@ -97,6 +101,13 @@ const struct region *region_at(uint64_t pc)
 	return ask(pc);
 }
 
+bool region_is_shared(uint64_t pc)
+{
+	const struct region *r = region_at(pc);
+
+	return r && r->flags & TRANSLATE_REGION_SHARED;
+}
+
 const struct translate_function *region_function(uint64_t pc)
 {
 	const struct region *r = region_at(pc);
@@ -136,37 +147,29 @@ static uint64_t *row_of(uint64_t page)
 	}
 }
 
-bool region_watch(uint64_t start, uint64_t end)
+void region_watch(uint64_t start, uint64_t end)
 {
 	const struct region *r = region_at(start);
 
 	if (!r)
-		return true;
+		return;
 	regions[last].has_code |= r == &regions[last];
 	for (uint32_t i = 0; i < n_regions; i++)
 		if (&regions[i] == r)
 			regions[i].has_code = true;
-	if (r->flags & TRANSLATE_REGION_SHARED)
-		return false; /* by another mapping of the same memory */
-	if (!(r->flags & TRANSLATE_REGION_WRITABLE))
-		return true;
-	if (is_confined)
-		return false;
+	if (!(r->flags & TRANSLATE_REGION_WRITABLE) || is_confined)
+		return;
 	end = end < r->end ? end : r->end;
 	for (uint64_t page = PAGE_DOWN(start); page < end; page += PAGE_BYTES) {
 		uint64_t *row = row_of(page);
 
-		if (*row == (page | WATCH_CLOSED))
+		if (n_watched > N_WATCHED / 2 || *row == (page | WATCH_CLOSED))
 			continue;
-		if (n_watched > N_WATCHED / 2)
-			return false;
 		n_watched += !*row;
 		*row = page;
-		if (raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC) != 0)
-			return false;
-		*row |= WATCH_CLOSED;
+		if (raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC) == 0)
+			*row |= WATCH_CLOSED;
 	}
-	return true;
 }
 
 static void open_page(uint64_t *row)

@@ -324,6 +324,7 @@ static bool understand(struct thread *t, const struct place *p, struct kernel_re
 		*register_of(r, at->reg) = t->slot_any;
 	r->rip = pc;
 	t->fault_block = b->number;
+	t->is_in_string = !is_behind && u->plan.insns[b->first_insn + at->insn].is_string_repeated;
 	t->fault_rest = (int32_t)b->n_insns - at->insn - (is_behind ? 1 : 0);
 	/* It was not counted yet: what is counted by a return is so when rax is in its slot. */
 	if (at->insn < b->count_at && !(at->state & POINT_RAX))
@@ -615,6 +616,15 @@ static void end_by(struct thread *t, int number)
 	set_mask(unblocked);
 }
 
+/* Those that were made before the fault. */
+static void tell_rounds(struct thread *t)
+{
+	const uint32_t words[2] = {(uint32_t)t->a.regs[RCX], (uint32_t)(t->a.regs[RCX] >> 32)};
+
+	if (t->is_in_string)
+		words_put(t, TRANSLATE_WORD_REPEATED, words, 2);
+}
+
 static void tell_signal(struct thread *t, int number)
 {
 	const uint32_t *info = (const uint32_t *)t->info;
@@ -629,8 +639,10 @@ bool signals_deliver(struct thread *t)
 	struct kernel_action a = actions[number];
 
 	t->copy_of = NULL;
-	if (t->is_sync && t->fault_block != NO_BLOCK && t->fault_rest)
+	if (t->is_sync && t->fault_block != NO_BLOCK && t->fault_rest) {
+		tell_rounds(t);
 		block_left(t, t->fault_block, t->fault_rest);
+	}
 	if ((t->is_sync && t->is_ending) || !is_handled(&a)) {
 		t->pending = 0;
 		if (!t->is_sync && a.handler == HANDLER_IGNORE) {

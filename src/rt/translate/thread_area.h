@@ -50,6 +50,7 @@ struct thread {
 	uint32_t variant;	     /* of what is at pc */
 	uint32_t fault_block;	     /* with is_sync: what is left of the block; TRANSLATE_NO_BLOCK: nothing */
 	int32_t fault_rest;
+	bool is_in_string; /* and the fault was in the midst of a repeated string instruction */
 	const void *copy_of;	     /* struct group that is in a copy */
 	uint64_t copy_at;
 	/* How what handlers have interrupted is entered: by the address of their frames. */

@@ -139,12 +139,11 @@ bool cache_is_code(uint64_t address);
 /* What is at [start, end) is another code from now on. */
 void cache_forget(uint64_t start, uint64_t end);
 void cache_forget_all(void);
+/* What it was translated from is what is there. */
+bool cache_is_fresh(uint32_t block);
 /* How a block was made. */
 uint8_t cache_variant(uint32_t block);
 uint8_t cache_why(uint32_t block);
-bool cache_is_checked(uint32_t block);
-/* Where who is at the block goes on; 0: its code is another by now, and it is stale. */
-uint64_t cache_entry(uint32_t block);
 /* One instruction, of a page that it may write to: as it is now, and nobody comes there again. */
 uint32_t cache_make_alone(struct thread *t, uint64_t pc);
 void cache_count_place(uint32_t block, uint16_t *at, bool *flags_dead);
@@ -164,11 +163,13 @@ uint64_t gap_near(uint64_t start, uint64_t end, uint64_t bytes, uint64_t reach);
 /* The region of executable memory around pc; NULL: there is none. */
 const struct region *region_at(uint64_t pc);
 const struct translate_function *region_function(uint64_t pc);
+/* Code there may be written by another mapping of the same memory. */
+bool region_is_shared(uint64_t pc);
 /* Of what a jump at `from` leads to: one that stays in its function begins none. */
 enum variant region_variant(uint64_t from, uint64_t to);
 void regions_changed(uint64_t start, uint64_t end);
-/* Code of [start, end) is about to be translated: writes there must be seen. False: they cannot be. */
-bool region_watch(uint64_t start, uint64_t end);
+/* Code of [start, end) is about to be translated: writes there must be seen. */
+void region_watch(uint64_t start, uint64_t end);
 /* A write to a watched page: it may be written now. False: it is none. */
 bool region_written(uint64_t address);
 /* All that is watched may be written; false: nothing was. */
@@ -236,6 +237,7 @@ bool frame_pop(struct thread *t);
 void block_left(struct thread *t, uint32_t block, int32_t rest);
 /* With TRANSLATE_OPTION_STEPS: a word of this kind and those behind it. */
 void words_put(struct thread *t, uint32_t kind, const uint32_t *words, unsigned n);
+void call_put(struct thread *t, uint64_t number, int64_t result, bool ends);
 void event_put(struct thread *t, enum translate_event_kind kind, uint32_t block, uint64_t sp);
 
 #pragma GCC visibility pop

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define TRANSLATE_MAGIC	  0x52545257u /* "WRTR" */
-#define TRANSLATE_VERSION 1
+#define TRANSLATE_VERSION 2
 
 /* Of the image's header, which its dynamic symbol table names. */
 #define TRANSLATE_HEADER_SYMBOL "weir_translate_header"
@@ -39,8 +39,8 @@ enum translate_service {
 				  program's; rsi: enum translate_why. The recorder lets it run on natively */
 	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
 	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
-	TRANSLATE_CODE = 7,    /* rdi: struct translate_bytes *, `address` is filled in: what its file has there. Another
-				  one's breakpoint may stand in memory */
+	TRANSLATE_FILE_CODE = 7, /* rdi: struct translate_file_code *: what the file has that is mapped at `address`.
+				    0: it is filled in */
 	TRANSLATE_REPORT = 5,  /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
 };
 
@@ -53,6 +53,13 @@ enum translate_why {
 	TRANSLATE_WHY_ASKED,	       /* the recorder has asked for it */
 	TRANSLATE_WHY_CONFINED,	       /* it is about to get a filter of system calls */
 	TRANSLATE_WHY_BLOCKS,	       /* more blocks than there are numbers */
+};
+
+/* Where another observer has put a breakpoint (a uprobe), memory is not what the program executes. */
+struct translate_file_code {
+	uint64_t address;
+	uint32_t n; /* bytes: how many there are */
+	uint8_t bytes[16];
 };
 
 /* Executable memory around an address. */
@@ -68,12 +75,6 @@ struct translate_region {
 #define TRANSLATE_REGION_WRITABLE 2u
 #define TRANSLATE_REGION_SHARED	  4u /* may change by another mapping */
 #define TRANSLATE_REGION_VSYSCALL 8u
-
-#define TRANSLATE_BYTES 16
-struct translate_bytes {
-	uint64_t address;
-	uint8_t bytes[TRANSLATE_BYTES]; /* zeros behind the end of the file's code */
-};
 
 /* A function that the recorder has a name for, or the unwind tables tell of. Addresses of this run. */
 struct translate_function {
@@ -130,7 +131,7 @@ enum translate_event_kind {
  */
 #define TRANSLATE_WORD_FIRST  0xff000000u
 #define TRANSLATE_WORD_REPEAT 0xff000001u /* 2: rcx in front of a repeated string instruction of the block */
-#define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it */
+#define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it, or where it faulted */
 #define TRANSLATE_WORD_FAULT  0xff000003u /* 1: so many instructions of the block were not executed */
 #define TRANSLATE_WORD_CALL   0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
 #define TRANSLATE_WORD_SIGNAL 0xff000005u /* 4: signal, si_code, address: a handler is about to run */
@@ -165,6 +166,10 @@ enum translate_thread_state {
 struct translate_mapping {
 	uint64_t start, bytes;
 };
+struct translate_arena {
+	uint64_t start, end;
+};
+#define TRANSLATE_ARENAS_MAX 32
 
 struct translate_header {
 	uint32_t magic, version;
@@ -180,11 +185,13 @@ struct translate_header {
 	uint64_t threads;      /* address of u64[]: struct translate_thread * */
 	uint64_t options;      /* TRANSLATE_OPTION_*; the recorder writes it before the start */
 	uint64_t n_left_alone; /* threads that have left */
-	uint64_t mappings;     /* address of struct translate_mapping[]: what there is beside the image */
+	uint64_t arenas;       /* address of struct translate_arena[]: executable memory of ours beside the image */
+	uint64_t n_arenas;
+	uint64_t mappings;     /* address of struct translate_mapping[]: all that there is beside the image */
 	uint64_t n_mappings;
 };
 #define TRANSLATE_MAPPINGS_MAX 8192u
-_Static_assert(sizeof(struct translate_header) == 104, "entry.S has its size");
+_Static_assert(sizeof(struct translate_header) == 120, "entry.S has its size");
 #define TRANSLATE_OPTION_COUNT 1u /* counters and cost sums in blocks */
 #define TRANSLATE_OPTION_CALLS 2u /* events of calls and returns */
 #define TRANSLATE_OPTION_STEPS 4u /* a u32 number for each block that is begun, in place of events */

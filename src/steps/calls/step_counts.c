@@ -18,6 +18,7 @@
 #include "steps/read/step_mark_words.h"
 #include "steps/read/steps.h"
 #include "trace/copy.h"
+#include "trace/step_ways.h"
 
 struct counter {
 	const struct steps *steps;
@@ -212,10 +213,13 @@ static void tell_when(struct counter *c, const struct trace_record *record)
 {
 	uint64_t told[3] = {0, 1, 0}; /* kind, how many, string */
 	struct step_run_head run;
+	struct step_way_head way;
 	struct step_mark mark;
 
 	if (record->minor == RECORD_STEP_RUN && step_run_head(&run, record->payload)) {
 		told[1] = run.n;
+	} else if (record->minor == RECORD_STEP_WAY && step_way_head(&way, record->payload)) {
+		told[1] = way.n;
 	} else if (record->minor == RECORD_STEP_MARK && step_mark_decode(&mark, record->payload)) {
 		struct buf words = {0};
 

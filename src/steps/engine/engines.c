@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of engines. Both work by ptrace(2). */
+/* The table of engines. All work by ptrace(2), the last one seldom. */
 #include <string.h>
 
 #include "steps/engine/ptrace_engine.h"
+#include "steps/engine/translate_engine.h"
 
 static int run_blocks(struct step_session *s, struct err *err)
 {
@@ -42,7 +43,15 @@ static const struct step_engine ptrace = {
 	.run = run_steps,
 };
 
-const struct step_engine *const step_engines[] = {&branch, &ptrace, NULL};
+/* A code cache in the program. */
+static const struct step_engine translate = {
+	.name = "translate",
+	.hindrance = translate_engine_hindrance,
+	.accepts = translate_engine_accepts,
+	.run = translate_engine_run,
+};
+
+const struct step_engine *const step_engines[] = {&translate, &branch, &ptrace, NULL};
 
 const struct step_engine *step_engine_find(const char *name)
 {

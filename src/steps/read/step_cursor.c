@@ -27,7 +27,10 @@ struct step_cursor {
 	uint64_t next;	 /* ... and it is this one */
 	uint64_t time;	 /* of the record that was taken last */
 	bool is_in_run;
+	bool is_way; /* of blocks: `way`, else `walk` */
 	struct step_run_walk walk;
+	struct way_steps way;
+	uint32_t space, generation; /* of the run */
 	struct step steps[STEP_ITEM_STEPS_MAX];
 	struct err err; /* the sentence of an item of damage */
 };
@@ -58,6 +61,7 @@ void step_cursor_close(struct step_cursor *c)
 	if (!c)
 		return;
 	trace_runs_close(c->runs);
+	way_steps_release(&c->way);
 	free(c);
 }
 
@@ -109,21 +113,27 @@ static bool is_gap(struct step_cursor *c, uint64_t number, struct step_item *ite
 	return true;
 }
 
+static int take_some(struct step_cursor *c, struct step_at *to, uint32_t max)
+{
+	return c->is_way ? way_steps_take(&c->way, to, max) : step_run_take(&c->walk, to, max);
+}
+
 /* Decodes up to `max` steps of the run and looks up their instructions. */
 static uint32_t fill(struct step_cursor *c, uint32_t max)
 {
 	const struct step_insns *insns = &c->s->insns;
-	uint32_t space = c->walk.head.space, generation = c->walk.head.generation, n = 0;
+	uint32_t n = 0;
 	struct step_at block[BLOCK_STEPS];
 	int got;
 
 	while (n < max) {
-		got = step_run_take(&c->walk, block, max - n < BLOCK_STEPS ? max - n : BLOCK_STEPS);
+		got = take_some(c, block, max - n < BLOCK_STEPS ? max - n : BLOCK_STEPS);
 		if (got <= 0)
 			break;
 		for (int i = 0; i < got; i++)
 			c->steps[n++] = (struct step){.addr = block[i].addr,
-				.insn = step_insns_find(insns, space, block[i].addr, generation),
+				.insn = step_insns_find(
+					insns, c->space, block[i].addr, c->generation),
 				.times = block[i].times > UINT32_MAX ? UINT32_MAX
 								     : (uint32_t)block[i].times};
 	}
@@ -138,13 +148,12 @@ static int take_steps(struct step_cursor *c, struct step_item *item)
 
 	if (!n) {
 		c->is_in_run = false;
-		return step_run_take(&c->walk, &nothing, 1) < 0
-			       ? damaged_record(c, item, "a run of steps")
-			       : 0;
+		return take_some(c, &nothing, 1) < 0 ? damaged_record(c, item, "a run of steps")
+						     : 0;
 	}
 	*item = item_of(c, STEP_ITEM_STEPS);
-	item->space = c->walk.head.space;
-	item->generation = c->walk.head.generation;
+	item->space = c->space;
+	item->generation = c->generation;
 	item->steps = c->steps;
 	item->n = n;
 	c->next += n;
@@ -161,7 +170,7 @@ static void pass_steps(struct step_cursor *c)
 	while (c->next < c->sought && got > 0) {
 		uint64_t n = c->sought - c->next;
 
-		got = step_run_take(&c->walk, block, n < BLOCK_STEPS ? (uint32_t)n : BLOCK_STEPS);
+		got = take_some(c, block, n < BLOCK_STEPS ? (uint32_t)n : BLOCK_STEPS);
 		c->next += got > 0 ? (uint32_t)got : 0;
 	}
 }
@@ -170,9 +179,13 @@ static void pass_steps(struct step_cursor *c)
 static int take_run(
 	struct step_cursor *c, const struct trace_run_record *record, struct step_item *item)
 {
-	if (!step_run_open(&c->walk, record->payload))
+	c->is_way = c->s->minors[record->kind] == RECORD_STEP_WAY;
+	if (c->is_way ? !way_steps_open(&c->way, &c->s->blocks, record->payload)
+		      : !step_run_open(&c->walk, record->payload))
 		return damaged_record(c, item, "a run of steps");
 	c->is_in_run = true;
+	c->space = c->is_way ? c->way.walk.head.space : c->walk.head.space;
+	c->generation = c->is_way ? c->way.walk.head.generation : c->walk.head.generation;
 	if (c->seek_by == SEEK_BY_STEP)
 		pass_steps(c);
 	return 0;
@@ -248,6 +261,7 @@ static int take_record(struct step_cursor *c, struct step_item *item)
 	trace_run_take(&c->run, &record, end);
 	switch (minor) {
 	case RECORD_STEP_RUN:
+	case RECORD_STEP_WAY:
 		return take_run(c, &record, item);
 	case RECORD_STEP_MARK:
 		return take_mark(c, &record, item);

@@ -130,6 +130,12 @@ static void take_code(struct steps *s, void *ctx, const struct trace_run_record 
 	(void)ctx;
 	if (s->minors[record->kind] == RECORD_STEP_PLACE)
 		take_place(s, record);
+	if (s->minors[record->kind] == RECORD_STEP_BLOCKS &&
+		!way_blocks_add(&s->blocks, record->payload)) {
+		err_set(&err, ERR_FORMAT, "'%s': a record of blocks of code is damaged",
+			trace_reader_name(s->r));
+		note_damage(s, err.text);
+	}
 	if (s->minors[record->kind] != RECORD_STEP_CODE)
 		return;
 	rc = step_code_open(&w, record->payload) ? 1 : -1;
@@ -178,11 +184,17 @@ static void take_name(struct steps *s, void *ctx, const struct trace_run_record 
 bool steps_record_number(uint32_t minor, struct span payload, uint64_t *number, uint64_t *behind)
 {
 	struct step_run_head head;
+	struct step_way_head way;
 	struct step_mark mark;
 
 	if (minor == RECORD_STEP_RUN && step_run_head(&head, payload)) {
 		*number = head.first;
 		*behind = head.first + head.n;
+		return true;
+	}
+	if (minor == RECORD_STEP_WAY && step_way_head(&way, payload)) {
+		*number = way.first;
+		*behind = way.first + way.n;
 		return true;
 	}
 	if (minor == RECORD_STEP_MARK && step_mark_decode(&mark, payload)) {
@@ -293,6 +305,7 @@ void steps_close(struct steps *s)
 		return;
 	step_insns_release(&s->insns);
 	step_places_release(&s->places);
+	way_blocks_release(&s->blocks);
 	vec_release(&s->threads);
 	free(s->minors);
 	free(s->damaged);

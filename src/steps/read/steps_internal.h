@@ -7,11 +7,13 @@
 #include "steps/read/step_insns.h"
 #include "steps/read/step_places.h"
 #include "steps/read/steps.h"
+#include "steps/read/way_steps.h"
 
 struct steps {
 	const struct trace_reader *r;
 	uint32_t *minors; /* of step records, by the trace's kind; 0: no step record */
 	struct step_insns insns;
+	struct way_blocks blocks;
 	struct step_places places;
 	VEC(struct step_thread) threads;
 	uint64_t total;

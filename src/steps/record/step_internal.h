@@ -16,7 +16,9 @@ struct step_track {
 	struct step_space *space;
 	uint32_t trace_thread, stream;
 	struct step_run_coder run;
-	bool is_open;	   /* `run` has steps */
+	bool is_open; /* `run` has steps */
+	struct step_way_coder way;
+	bool is_in_way;	   /* and that has, in place of `run` */
 	bool is_in_string; /* the last step is a repeated string instruction */
 	bool has_ended;
 	uint64_t run_began; /* time */
@@ -29,6 +31,7 @@ struct step_session {
 	const struct step_options *options;
 	struct step_result *result;
 	const struct step_engine *engine;
+	struct err refused; /* by an engine before it; code 0: by none */
 	struct step_space_env env;
 	uint32_t life_stream;
 	struct processes *processes;
@@ -43,6 +46,10 @@ struct step_session {
 	VEC(struct symtab *) data_symtabs;
 };
 
+/* Ends the thread's run or way, and begins a way with this block, at least `n` of whose instructions were executed. */
+void step_session_begin_way(
+	struct step_session *s, struct step_track *t, uint32_t generation, uint32_t block);
+void step_session_end_run(struct step_session *s, struct step_track *t);
 /* Writes all runs and lets them survive us. */
 void step_session_flush(struct step_session *s, uint64_t time, bool is_end);
 void step_find_release(struct step_session *s);

@@ -14,6 +14,7 @@
 /* All mappings of the process, executable or not: what was executable and is only protected
  * otherwise now is still the same code. */
 struct maps_now {
+	const struct step_space *space;
 	VEC(struct step_region) all;
 };
 
@@ -23,9 +24,8 @@ static bool is_ordinary_file(const struct proc_mapping *m)
 	       strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/SYSV", 5);
 }
 
-static void take_mapping(void *ctx, const struct proc_mapping *m)
+static void take_part(struct maps_now *now, const struct proc_mapping *m)
 {
-	struct maps_now *now = ctx;
 	struct step_region r = {.start = m->start,
 		.end = m->end,
 		.offset = m->offset,
@@ -39,6 +39,31 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 		return;
 	r.path = mem_strdup(m->path);
 	vec_push(&now->all, r);
+}
+
+/* Without what the engine has put there. */
+static void take_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct maps_now *now = ctx;
+	const struct step_space *s = now->space;
+	struct proc_mapping part = *m;
+
+	for (size_t i = 0; i < s->engine_own.n && part.start < part.end; i++) {
+		const struct step_range *own = &s->engine_own.v[i]; /* by address */
+
+		if (own->end <= part.start || own->start >= part.end)
+			continue;
+		if (own->start > part.start) {
+			struct proc_mapping before = part;
+
+			before.end = own->start;
+			take_part(now, &before);
+		}
+		part.offset += own->end - part.start;
+		part.start = own->end;
+	}
+	if (part.start < part.end)
+		take_part(now, &part);
 }
 
 /* Whether both are the same memory, seen at `addr`. */
@@ -183,7 +208,7 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 	uint64_t time, void (*each)(void *ctx, const struct step_change *change), void *ctx)
 {
 	struct comparison c = {s, env, time, each, ctx, {0}, false};
-	struct maps_now now = {0};
+	struct maps_now now = {.space = s};
 	struct boundaries b = {0};
 	struct step_region *old = s->regions.v;
 	size_t n_old = s->regions.n;
@@ -217,7 +242,7 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 
 void step_space_read_memory(struct step_space *s, const struct step_space_env *env, pid_t pid)
 {
-	struct maps_now now = {0};
+	struct maps_now now = {.space = s};
 
 	if (proc_each_mapping(pid, take_mapping, &now, NULL) == 0 && now.all.n)
 		step_memory_compare(s->memory, env, s->process, now.all.v, now.all.n);

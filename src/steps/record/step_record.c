@@ -89,8 +89,10 @@ static int choose_engine(void *ctx, char *const **environment, struct err *err)
 	}
 	for (size_t i = 0; step_engines[i]; i++)
 		if (!step_engines[i]->hindrance() &&
-			try_engine(s, step_engines[i], first.code ? err : &first) == 0)
+			try_engine(s, step_engines[i], first.code ? err : &first) == 0) {
+			s->refused = first;
 			return 0;
+		}
 	s->engine = NULL;
 	*err = first;
 	return first.code ? first.code : err_set(err, ERR_UNSUPPORTED, "no engine works here");
@@ -128,6 +130,7 @@ static void release(struct step_session *s, int rc)
 		trace_writer_settle(s->env.w, rc, NULL);
 	for (size_t i = 0; i < s->tracks.n; i++) {
 		step_run_release(&s->tracks.v[i]->run);
+		step_way_release(&s->tracks.v[i]->way);
 		vec_release(&s->tracks.v[i]->data);
 		free(s->tracks.v[i]);
 	}
@@ -152,6 +155,7 @@ static int open_trace_file(struct step_session *s, struct err *err)
 	s->life_stream = trace_writer_stream(s->env.w, STREAM_KIND_LIFE, 0);
 	s->env.code_stream =
 		trace_writer_stream(s->env.w, STREAM_KIND_LIFE, RECORD_STEP_CODE_STREAM);
+	trace_writer_lead(s->env.w, s->env.code_stream);
 	s->processes = processes_new(s->env.w, s->life_stream);
 	s->env.modules = module_history_new(s->env.w, s->life_stream, s->env.images, &modules);
 	write_facts(s);
@@ -160,13 +164,14 @@ static int open_trace_file(struct step_session *s, struct err *err)
 
 static void goes_on(void *ctx)
 {
-	const struct step_options *o = ((struct step_session *)ctx)->options;
+	const struct step_session *s = ctx;
+	const struct step_options *o = s->options;
 	char text[512];
 
-	if (!o->note)
+	if (!o->note || s->result->write_error.code)
 		return;
-	snprintf(text, sizeof(text), "'%s': the recording is complete; '%s' goes on running", o->output,
-		o->command[0]);
+	snprintf(text, sizeof(text), "'%s': the recording is complete; '%s' goes on running",
+		o->output, o->command[0]);
 	o->note(o->ctx, text);
 }
 
@@ -182,6 +187,8 @@ static int start(void *ctx, struct err *err)
 	if (s->options->command)
 		step_session_process(s, s->run.child.pid, false);
 	s->env.modules->has_started = true;
+	if (s->refused.code)
+		step_session_note(s, "%s; taken is '%s'", s->refused.text, s->engine->name);
 	s->flushed_ns = s->progress_ns = clock_mono_ns();
 	trace_writer_numbers(s->env.w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);

@@ -32,10 +32,24 @@ void step_session_note(struct step_session *s, const char *fmt, ...)
 
 /* --- runs --------------------------------------------------------------------------------- */
 
+static void end_way(struct step_session *s, struct step_track *t, uint64_t time)
+{
+	struct buf b = {0};
+
+	t->is_in_way = false;
+	step_space_write_code(t->space, &s->env, time);
+	step_way_end(&t->way, &b);
+	trace_writer_record(
+		s->env.w, t->stream, time, RECORD_MAJOR_STEP, RECORD_STEP_WAY, b.p, b.n);
+	buf_release(&b);
+}
+
 static void end_run(struct step_session *s, struct step_track *t, uint64_t time)
 {
 	struct buf b = {0};
 
+	if (t->is_in_way)
+		end_way(s, t, time);
 	if (!t->is_open)
 		return;
 	t->is_open = false;
@@ -64,6 +78,19 @@ void step_session_flush(struct step_session *s, uint64_t time, bool is_end)
 			end_run(s, s->tracks.v[i], time);
 	if (!s->result->write_error.code && trace_writer_flush(s->env.w, &err) < 0)
 		s->result->write_error = err;
+}
+
+void step_session_end_run(struct step_session *s, struct step_track *t)
+{
+	end_run(s, t, clock_mono_ns());
+}
+
+void step_session_begin_way(
+	struct step_session *s, struct step_track *t, uint32_t generation, uint32_t block)
+{
+	end_run(s, t, clock_mono_ns());
+	step_way_begin(&t->way, t->n_steps, t->space->number, generation, block);
+	t->is_in_way = true;
 }
 
 static void begin_run(struct step_track *t, uint64_t time)
@@ -122,6 +149,15 @@ void step_session_mark(struct step_session *s, struct step_track *t, enum step_m
 {
 	struct step_mark m = {.kind = kind, .a = a, .b = b, .c = c};
 
+	write_mark(s, t, &m);
+}
+
+void step_session_pause(
+	struct step_session *s, struct step_track *t, enum step_why why, const char *reason)
+{
+	struct step_mark m = {.kind = STEP_MARK_PAUSE, .a = why};
+
+	m.text = trace_writer_string(s->env.w, reason);
 	write_mark(s, t, &m);
 }
 

@@ -39,19 +39,19 @@ struct step_options {
 	const pid_t *pids;
 	size_t n_pids;
 	const struct step_function *from, *to, *around; /* NULL = not given */
-	const char *user_code; /* glob of image paths; NULL = all */
-	const char *threads;   /* only threads of this name (glob) or tid; NULL = all */
-	uint64_t max;	       /* steps in all; 0 = no limit */
-	double every_ms;       /* bursts: one begins every so often ... */
-	uint64_t burst;	       /* ... and is so many steps of each thread long; 0 = no bursts */
+	const char *user_code;				/* glob of image paths; NULL = all */
+	const char *threads; /* only threads of this name (glob) or tid; NULL = all */
+	uint64_t max;	     /* steps in all; 0 = no limit */
+	double every_ms;     /* bursts: one begins every so often ... */
+	uint64_t burst;	     /* ... and is so many steps of each thread long; 0 = no bursts */
 	bool data;
-	bool no_follow;	     /* children that are forked run untraced */
-	double duration_s;   /* 0 = until the end */
-	int parent_fd;	     /* readable when nobody waits for the recording any more; -1 = none */
+	bool no_follow;	   /* children that are forked run untraced */
+	double duration_s; /* 0 = until the end */
+	int parent_fd;	   /* readable when nobody waits for the recording any more; -1 = none */
 
 	void (*progress)(void *ctx, uint64_t steps, double seconds); /* may be NULL */
 	void (*note)(void *ctx, const char *sentence);		     /* may be NULL */
-	void (*complain)(void *ctx, const char *sentence);	     /* of what is not there; may be NULL */
+	void (*complain)(void *ctx, const char *sentence); /* of what is not there; may be NULL */
 	void *ctx;
 };
 
@@ -120,6 +120,9 @@ bool step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	const uint8_t *bytes, size_t n, bool is_64);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);
+/* The program runs on untraced, for a reason that is a phrase. */
+void step_session_pause(
+	struct step_session *s, struct step_track *t, enum step_why why, const char *reason);
 /* What the step that was added last read or wrote. */
 void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
 	const uint8_t *value, size_t n, bool has_value);

@@ -28,6 +28,9 @@ void step_space_free(struct step_space *s)
 	vec_release(&s->regions);
 	vec_release(&s->entries);
 	vec_release(&s->pending);
+	vec_release(&s->blocks);
+	map_release(&s->block_at);
+	vec_release(&s->engine_own);
 	vec_release(&s->kernels);
 	map_release(&s->by_addr);
 	step_memory_free(s->memory);
@@ -48,6 +51,42 @@ void step_space_copy_regions(struct step_space *to, const struct step_space *fro
 
 ORDER_BY(by_address, struct step_code, addr)
 
+static void write_blocks(struct step_space *s, const struct step_space_env *env, uint64_t time)
+{
+	struct step_blocks_head head = {.space = s->number, .first = s->n_written};
+	struct buf b = {0};
+
+	while (s->n_written < s->blocks.n) {
+		uint32_t left = (uint32_t)s->blocks.n - s->n_written;
+
+		head.first = s->n_written;
+		head.n = left < PENDING_MAX ? left : PENDING_MAX;
+		buf_reset(&b);
+		step_blocks_encode(&b, &head, s->blocks.v + head.first);
+		trace_writer_record(env->w, env->code_stream, time, RECORD_MAJOR_STEP,
+			RECORD_STEP_BLOCKS, b.p, b.n);
+		s->n_written += head.n;
+	}
+	buf_release(&b);
+}
+
+static bool is_same_block(const struct step_block *a, const struct step_block *b)
+{
+	return a->n == b->n && a->strings == b->strings && !memcmp(a->lengths, b->lengths, a->n);
+}
+
+uint32_t step_space_block(struct step_space *s, const struct step_block *b)
+{
+	bool is_new;
+	uint64_t *number = map_ensure(&s->block_at, b->addr, &is_new);
+
+	if (is_new || !is_same_block(&s->blocks.v[*number], b)) {
+		*number = s->blocks.n;
+		vec_push(&s->blocks, *b);
+	}
+	return (uint32_t)*number;
+}
+
 void step_space_write_code(struct step_space *s, const struct step_space_env *env, uint64_t time)
 {
 	struct step_code_head head = {.space = s->number,
@@ -57,6 +96,7 @@ void step_space_write_code(struct step_space *s, const struct step_space_env *en
 		.n = (uint32_t)s->pending.n};
 	struct buf b = {0};
 
+	write_blocks(s, env, time);
 	if (!s->pending.n)
 		return;
 	vec_sort(&s->pending, by_address);
@@ -154,4 +194,5 @@ void step_space_forget(struct step_space *s, uint64_t start, uint64_t end)
 		if (e->addr >= start && e->addr < end)
 			e->is_gone = true;
 	}
+	s->n_forgotten++;
 }

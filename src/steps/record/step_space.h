@@ -16,6 +16,7 @@
 #include "process/module_history.h"
 #include "process/processes.h"
 #include "trace/step_records.h"
+#include "trace/step_ways.h"
 #include "trace/writer.h"
 
 /* A stretch of memory that is or was executable, and has not been unmapped since. */
@@ -57,9 +58,14 @@ struct step_space {
 	struct map by_addr;	       /* address -> index in entries */
 	VEC(struct step_code) pending; /* of this generation, not written yet */
 	bool pending_is_64;
-	VEC(struct step_range) kernels; /* pages that the kernel has put there for uprobes */
-	uint64_t unknown_page;		/* where they were looked for last; by number */
-	struct step_memory *memory;	/* steps/record/step_memory.h; NULL: nobody asks; owned */
+	uint32_t n_forgotten;		   /* how often code was forgotten */
+	VEC(struct step_block) blocks;	   /* by number */
+	struct map block_at;		   /* address -> number of the block that was there last */
+	uint32_t n_written;		   /* of the blocks */
+	VEC(struct step_range) engine_own; /* memory that is none of the program's */
+	VEC(struct step_range) kernels;	   /* pages that the kernel has put there for uprobes */
+	uint64_t unknown_page;		   /* where they were looked for last; by number */
+	struct step_memory *memory; /* steps/record/step_memory.h; NULL: nobody asks; owned */
 };
 
 /* What spaces write to. */
@@ -102,7 +108,9 @@ const struct step_entry *step_space_known(const struct step_space *s, uint64_t a
 bool step_mapping_is_kernels(const char *path);
 /* What was there is no longer mapped. */
 void step_space_forget(struct step_space *s, uint64_t start, uint64_t end);
-/* Writes the code that was noted. */
+/* The number of this block, for ways; the same for the same instructions. */
+uint32_t step_space_block(struct step_space *s, const struct step_block *b);
+/* Writes the code and the blocks that were noted. */
 void step_space_write_code(struct step_space *s, const struct step_space_env *env, uint64_t time);
 
 #endif

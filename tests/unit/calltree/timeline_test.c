@@ -195,6 +195,65 @@ static void short_calls_are_one_span(void)
 	end_calls();
 }
 
+/* Calls of two threads, in bursts and with pauses, of many chunks. */
+#define N_BUSY_CALLS 150000
+static uint32_t write_two_threads(bool has_more)
+{
+	struct trace_thread second = {.pid = 100, .tid = 102};
+	uint32_t other, streams[2];
+	uint64_t time[2] = {1000, 1500};
+
+	begin_calls();
+	other = trace_writer_thread(w, &second);
+	streams[0] = own;
+	streams[1] = trace_writer_stream(w, STREAM_KIND_THREAD, other);
+	for (uint64_t i = 0; i < N_BUSY_CALLS; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			enter(streams[k], time[k], f_a, false);
+			enter(streams[k], time[k] += i % 13 + k, f_a, true);
+			time[k] += i % 977 ? i % 5 : 9999;
+			if (has_more && i % 3 == 0)
+				numbers(streams[k], time[k], RECORD_MAJOR_RESOURCE,
+					RECORD_RESOURCE_ADD, 2, U(cpu_metric), U(7));
+		}
+	}
+	return other;
+}
+
+/* Of threads that are not drawn calls are only counted: the same numbers, whatever the columns are. */
+static void others_are_as_busy_as_when_they_are_drawn(void)
+{
+	static const uint32_t columns[] = {3, 100, 8000};
+	static const uint64_t windows[][2] = {{0, UINT64_MAX}, {200000, 900000}, {1, 1001}};
+
+	for (int has_more = 0; has_more < 2; has_more++) {
+		uint32_t other = write_two_threads(has_more);
+
+		build_all();
+		for (size_t i = 0; i < 9; i++) {
+			struct timeline_picture picture = {.from = windows[i / 3][0],
+				.to = windows[i / 3][1],
+				.thread = thread,
+				.n_columns = columns[i % 3]};
+			struct timeline drawn;
+			uint64_t sum = 0;
+
+			draw_picture(&picture);
+			picture.thread = other;
+			CHECK_EQ(timeline_init(&drawn, profile, &picture, &err), 0);
+			CHECK(!memcmp(t.busy, drawn.busy,
+				(size_t)t.n_threads * t.n_columns * sizeof(*t.busy)));
+			for (size_t k = 0; k < (size_t)t.n_threads * t.n_columns; k++)
+				sum += t.busy[k];
+			if (i < 3)
+				CHECK_EQ(sum, 4 * N_BUSY_CALLS);
+			timeline_release(&drawn);
+			timeline_release(&t);
+		}
+		end();
+	}
+}
+
 /* Columns of 100 ns again: the first two samples lie in one. */
 static void samples_of_a_column_are_one_point(void)
 {
@@ -406,6 +465,8 @@ static void steps_are_runs_with_marks_between_them(void)
 }
 
 static const struct test tests[] = {
+	{"threads that are not drawn are as busy as when they are",
+		others_are_as_busy_as_when_they_are_drawn},
 	{"waits are apart from samples", waits_are_apart_from_samples},
 	{"a thread that only waits can be drawn", a_thread_that_only_waits_can_be_drawn},
 	{"a thread that has ended does not wait", a_thread_that_has_ended_does_not_wait},

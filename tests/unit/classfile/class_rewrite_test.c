@@ -181,6 +181,27 @@ static void test_long_method(void)
 	CHECK_STR(r.reason, "it would become longer than 64 KiB");
 }
 
+static void test_method_that_is_compiled(void)
+{
+	static uint8_t code[8001];
+	struct result r;
+
+	code[7980] = 0xb1;
+	r = rewrite(49, "f", (struct span){code, 7981}, NOTHING);
+	CHECK(!r.reason && r.code.n == 8000);
+	buf_release(&r.bytes);
+	code[7980] = 0;
+	code[7981] = 0xb1;
+	r = rewrite(49, "f", (struct span){code, 7982}, NOTHING);
+	CHECK_STR(r.reason,
+		"it would become longer than 8000 bytes, and the JVM does not compile such methods");
+	code[7981] = 0; /* this one is not compiled anyway */
+	code[8000] = 0xb1;
+	r = rewrite(49, "f", (struct span){code, 8001}, NOTHING);
+	CHECK(!r.reason && r.code.n == 8020);
+	buf_release(&r.bytes);
+}
+
 static void test_switches(void)
 {
 	/* iload_0; tableswitch, 2 zeros: default +15, 0..0: +15; return */
@@ -272,6 +293,8 @@ int main(void)
 		{"a goto that no longer reaches becomes a wide one; a condition is refused",
 			test_far_branches},
 		{"a method that would become too long is refused", test_long_method},
+		{"a method that would become too long for the compiler is refused",
+			test_method_that_is_compiled},
 		{"switches are padded anew", test_switches},
 		{"a constructor is covered from the call of the other one on", test_constructors},
 		{"bytecodes are counted where runs of them begin, and handed over at the end",

@@ -34,6 +34,20 @@ static void test_epilogue(void)
 	CHECK(is(r.regs[RBP], EXIT_REGISTER, RBP, 0));
 }
 
+/* As at the end of copying arrays behind a barrier of the collector. */
+static void test_frame_pointer_restored(void)
+{
+	/* mov rbp, [rsp+0x50]; add rsp, 0x80; leave; ret */
+	static const char bytes[] = "\x48\x8b\x6c\x24\x50\x48\x81\xc4\x80\x00\x00\x00\xc9\xc3";
+	struct exit_code code = code_of(bytes, 14);
+	struct exit_rule r;
+
+	CHECK(exit_rule_find(&r, &code, BASE, 10) && r.how == EXIT_BY_RETURN);
+	CHECK(is(r.loaded, EXIT_MEMORY, RSP, 0x50) && is(r.ret, EXIT_MEMORY, EXIT_LOADED, 8));
+	CHECK(is(r.regs[RBP], EXIT_MEMORY, EXIT_LOADED, 0));
+	CHECK(is(r.sp, EXIT_REGISTER, EXIT_LOADED, 16));
+}
+
 static void test_interpreter_exit(void)
 {
 	/* mov rbx, [rbp-8]; leave; pop r13; mov rsp, rbx; jmp r13 */
@@ -124,6 +138,8 @@ int main(void)
 {
 	static const struct test tests[] = {
 		{"an epilogue tells where the return address is", test_epilogue},
+		{"a frame pointer that is loaded again leads to the frame",
+			test_frame_pointer_restored},
 		{"the interpreter's exit is followed behind its frame", test_interpreter_exit},
 		{"the interpreter's entry is followed before its frame", test_interpreter_entry},
 		{"a compiled method's prologue is told by what comes next", test_prologue},

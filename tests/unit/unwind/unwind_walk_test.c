@@ -235,6 +235,27 @@ static void start_routine_without_cfi(void)
 	}
 }
 
+/* Its stack has nothing yet, or what another thread has left there. */
+static void thread_that_has_just_been_made(void)
+{
+	FOR_BOTH(w)
+	{
+		w.knows_calls = true;
+		w.regs.r[CPU_REG_RBP] = 0x1234;
+		world_push(&w, 0x55);
+		world_push(&w, F_LEAF + 1);
+		world_push(&w, F_START + 1);
+		CHECK_EQ(world_walk(&w, F_NEW - 8), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_NEW - 8);
+
+		w.regs.r[CPU_REG_RAX] = 77; /* who makes it has called */
+		w.words[0] = F_LEAF + 1;
+		w.words[1] = F_START + 1;
+		CHECK_EQ(world_walk(&w, F_NEW - 8), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_NEW - 8, F_LEAF + 1, F_START + 1);
+	}
+}
+
 static void planted_return_address(void)
 {
 	FOR_BOTH(w)
@@ -431,6 +452,7 @@ static const struct test tests[] = {
 	{"finds the caller of a bad function pointer", call_through_a_bad_pointer},
 	{"start code without CFI is outermost", start_code_without_cfi},
 	{"start routines without CFI are stepped over", start_routine_without_cfi},
+	{"a thread that has just been made has one frame", thread_that_has_just_been_made},
 	{"a return address at the start of a function was planted", planted_return_address},
 	{"a copy that is too short is told, or completed by reading", short_copies},
 	{"each kind of broken stack ends with its reason", bad_ends},

@@ -472,6 +472,27 @@ static void an_export_is_that_of_weir_export(void)
 	end_world();
 }
 
+static void what_nobody_wants_is_given_up(void)
+{
+	atomic_bool is_unwanted = true;
+	uint64_t done = 1, whole = 1;
+
+	begin_world();
+	view_until(engine, &is_unwanted);
+	refuse("meta", "nobody waits for this selection any more");
+	refuse("timeline", "nobody waits for this selection any more");
+	view_until(engine, NULL);
+	CHECK(ask("meta"));
+	CHECK(answer_has("\"total\": 14"));
+	view_until(engine, &is_unwanted);
+	CHECK(ask("tree")); /* of a selection that is kept there is nothing to give up */
+	refuse("timeline", "nobody waits for this picture any more");
+	view_progress(engine, &done, &whole);
+	CHECK_EQ(done, 0);
+	CHECK_EQ(whole, 0);
+	end_world();
+}
+
 static void wrong_questions_are_refused(void)
 {
 	char *many = malloc(QUESTION_BYTES_MAX + 2);
@@ -517,6 +538,8 @@ int main(void)
 		{"a search has its part of the whole, once", a_search_has_its_part_of_the_whole},
 		{"an export is that of weir export for the selection",
 			an_export_is_that_of_weir_export},
+		{"what nobody wants is given up, and made when it is asked again",
+			what_nobody_wants_is_given_up},
 		{"wrong questions are refused with a sentence", wrong_questions_are_refused},
 	};
 

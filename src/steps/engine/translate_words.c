@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What threads write while they run (TRANSLATE_WORD_*, rt/translate/translate_abi.h), as ways and marks. Most words are
+ * numbers of blocks, hundreds of millions of them, so those have a loop of their own.
+ *
+ * A block is recorded when the word behind it has come: only that tells whether all of it was executed.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "steps/engine/translate_engine.h"
+
+/* What the kernel has in rax of a call that goes on by another one. */
+#define RESTART_OTHERWISE (-516)
+
+#define WORD_IS_BLOCK(w) ((w) < TRANSLATE_WORD_FIRST)
+
+/* --- blocks ------------------------------------------------------------------------------------ */
+
+static void mark_in(struct translate_engine *e, struct translated_thread *d)
+{
+	if (!d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_RESUME, STEP_WHY_USER, 0, 0);
+	d->is_marked_in = true;
+}
+
+void translated_mark_out(struct translate_engine *e, struct translated_thread *d, enum step_why why)
+{
+	if (d->is_marked_in)
+		step_session_mark(e->s, d->track, STEP_MARK_PAUSE, why, 0, 0);
+	d->is_marked_in = false;
+}
+
+/* No steps are recorded any more: --max. */
+static void have_enough(struct translate_engine *e, struct translated_thread *d)
+{
+	e->s->run.is_over = true;
+	d->has_pending = false;
+	translated_mark_out(e, d, STEP_WHY_MAX);
+	d->is_in = false;
+	d->is_out = true;
+}
+
+static bool is_enough(const struct step_session *s)
+{
+	return s->options->max && s->n_steps >= s->options->max;
+}
+
+/* The next block of the thread's way. */
+static inline void go(struct step_session *s, struct translated_thread *d)
+{
+	struct step_track *t = d->track;
+	uint32_t number = d->pending.number - 1;
+
+	if (__builtin_expect(!t->is_in_way || t->way.head.generation != d->pending_generation ||
+				     step_way_is_full(&t->way),
+		    0))
+		step_session_begin_way(s, t, d->pending_generation, number);
+	else
+		step_way_add(&t->way, number);
+	t->way.head.n += d->pending.n;
+	t->n_steps += d->pending.n;
+	s->n_steps += d->pending.n;
+}
+
+/* The rounds of those string instructions that were executed; what is not known of them was one. */
+static void put_rounds(struct translated_thread *d, const struct step_block *b, uint32_t n_executed)
+{
+	unsigned next = 0;
+
+	for (uint32_t i = 0; i < n_executed; i++)
+		if (b->strings >> i & 1) {
+			uint64_t rounds = next < d->n_rounds ? d->rounds[next++] : 1;
+
+			step_way_rounds(&d->track->way, rounds ? rounds : 1); /* none is one, too */
+		}
+}
+
+void translated_settle(struct translate_engine *e, struct translated_thread *d, uint32_t rest)
+{
+	struct step_session *s = e->s;
+	struct step_track *t = d->track;
+	uint64_t room = s->options->max ? s->options->max - s->n_steps : UINT64_MAX;
+	const struct step_block *b;
+	uint32_t n;
+
+	if (!d->has_pending)
+		return;
+	d->has_pending = false;
+	if (d->pending.flags & FAST_UNWANTED) {
+		translated_mark_out(e, d, STEP_WHY_USER);
+		d->n_rounds = 0;
+		return;
+	}
+	n = rest < d->pending.n ? d->pending.n - rest : 0;
+	n = n < room ? n : (uint32_t)room;
+	rest = d->pending.n - n;
+	if (n) {
+		mark_in(e, d);
+		go(s, d);
+		b = &t->space->blocks.v[d->pending.number - 1];
+		if (b->strings)
+			put_rounds(d, b, n);
+	}
+	d->n_rounds = 0;
+	if (n && rest) {
+		t->way.head.n -= rest;
+		t->n_steps -= rest;
+		s->n_steps -= rest;
+		t->way.head.cut = rest;
+		step_session_end_run(s, t);
+	}
+	if (is_enough(s))
+		have_enough(e, d);
+}
+
+/* Steps were made of which nothing is known. */
+static void lost(struct translate_engine *e, struct translated_thread *d)
+{
+	translated_settle(e, d, 0);
+	step_session_lost(e->s, d->track, 0, "blocks whose code could not be read in the program");
+}
+
+static void begin_block(struct translate_engine *e, struct traced_thread *t, uint32_t row)
+{
+	struct translated_thread *d = t->data;
+	const struct translated_row *r =
+		translated_rows_get(((struct translated_program *)t->program->data)->rows, row);
+	const struct translated_fast *fast;
+
+	translated_settle(e, d, 0);
+	if (d->is_out || (r && !r->n)) /* nothing that could be executed */
+		return;
+	fast = translated_look(e, t->program, d, row);
+	if (!fast) {
+		lost(e, d);
+		return;
+	}
+	d->has_pending = true;
+	d->pending = *fast;
+	d->pending_row = row;
+	d->pending_generation = d->track->space->generation;
+}
+
+/* Blocks behind the one that is pending, which are known, while the way has room: the same as go() for each, by registers.
+ * Returns how many words; the last one is pending then. */
+static size_t go_far(struct step_session *s, struct translated_thread *d,
+	const struct translated_fast *fast, size_t n_fast, const uint32_t *words, size_t n)
+{
+	struct step_way_coder *c = &d->track->way;
+	uint32_t history = c->guesses.history, last = c->guesses.last;
+	struct translated_fast pending = d->pending;
+	uint32_t *by_history = c->guesses.by_history;
+	uint64_t n_right = c->n_right;
+	uint32_t n_steps = c->head.n, before = n_steps;
+	size_t i = 0;
+
+	for (; i < n && n_steps < STEP_WAY_STEPS_MAX - STEP_BLOCK_INSNS_MAX; i++) {
+		uint32_t row = words[i], block = pending.number - 1;
+		uint32_t *guess = &by_history[step_guess_place(history)];
+		struct translated_fast next;
+
+		if (row >= n_fast)
+			break;
+		next = fast[row];
+		if (!next.number || next.flags)
+			break;
+		if (__builtin_expect(*guess == block + 1, 1)) {
+			n_right++;
+		} else {
+			c->n_right = n_right;
+			c->guesses.last = last;
+			step_way_missed(c, guess, block);
+			n_right = 0;
+			if (step_way_is_full(c))
+				n = i + 1;
+		}
+		history = (history << 8) + block;
+		last = block;
+		n_steps += pending.n;
+		pending = next;
+	}
+	c->guesses.history = history;
+	c->guesses.last = last;
+	c->n_right = n_right;
+	c->head.n = n_steps;
+	d->track->n_steps += n_steps - before;
+	s->n_steps += n_steps - before;
+	d->pending = pending;
+	return i;
+}
+
+/* Blocks that need no look: all of it wanted, code that is known. Returns how many words. */
+static size_t take_known(
+	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
+{
+	struct translated_program *p = t->program->data;
+	struct translated_thread *d = t->data;
+	struct step_track *track = d->track;
+	size_t i = 0;
+
+	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->pending.flags ||
+		p->generation != track->space->generation ||
+		p->n_forgotten != track->space->n_forgotten)
+		return 0;
+	if (n && words[0] < p->fast.n && p->fast.v[words[0]].number && !p->fast.v[words[0]].flags) {
+		go(e->s, d); /* in a way of this generation, with room */
+		d->pending = p->fast.v[words[0]];
+		d->pending_generation = p->generation;
+		i = 1;
+		if (track->way.head.generation == p->generation)
+			i += go_far(e->s, d, p->fast.v, p->fast.n, words + 1, n - 1);
+		d->pending_row = words[i - 1];
+	}
+	return i;
+}
+
+/* --- the other words --------------------------------------------------------------------------- */
+
+static unsigned n_words_behind(uint32_t kind)
+{
+	switch (kind) {
+	case TRANSLATE_WORD_REPEAT:
+	case TRANSLATE_WORD_REPEATED:
+		return 2;
+	case TRANSLATE_WORD_FAULT:
+		return 1;
+	case TRANSLATE_WORD_CALL:
+		return 5;
+	case TRANSLATE_WORD_SIGNAL:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t number_at(const uint32_t *words)
+{
+	return words[0] | (uint64_t)words[1] << 32;
+}
+
+/* Of the pending block's repeated string instruction number `which`: its counter has 32 bits. */
+static bool counts_in_32(const struct traced_thread *t, unsigned which)
+{
+	const struct translated_thread *d = t->data;
+	const struct translated_row *r = translated_rows_get(
+		((struct translated_program *)t->program->data)->rows, d->pending_row);
+	const struct step_block *b = &d->track->space->blocks.v[d->pending.number - 1];
+	const uint8_t *p = r ? r->code : NULL;
+
+	for (uint32_t i = 0; p && i < b->n; p += b->lengths[i++])
+		if (b->strings >> i & 1 && !which--)
+			return memchr(p, 0x67, b->lengths[i] - 1u);
+	return false;
+}
+
+static void repeated(const struct traced_thread *t, uint64_t after)
+{
+	struct translated_thread *d = t->data;
+	uint64_t rounds = d->repeats_before - after;
+
+	if (!d->has_pending || d->n_rounds == STEP_BLOCK_INSNS_MAX)
+		return;
+	if (counts_in_32(t, d->n_rounds))
+		rounds = (uint32_t)rounds;
+	d->rounds[d->n_rounds++] = rounds;
+}
+
+/* A repeated string instruction that faulted behind some rounds was executed so far. */
+static void faulted(struct translate_engine *e, struct translated_thread *d, uint32_t rest)
+{
+	const struct step_block *b;
+	unsigned k = 0;
+
+	if (d->has_pending && rest && rest <= d->pending.n && d->n_rounds) {
+		b = &d->track->space->blocks.v[d->pending.number - 1];
+		for (uint32_t i = 0; i + rest < d->pending.n; i++)
+			k += b->strings >> i & 1;
+		if (k < d->n_rounds && d->rounds[k])
+			rest--;
+	}
+	translated_settle(e, d, rest);
+	d->call = CALL_NONE;
+}
+
+static bool is_exit(uint64_t number)
+{
+	return number == SYS_exit || number == SYS_exit_group;
+}
+
+/* The instruction of the system call in front is executed once more, by the kernel. */
+static void call_again(struct translate_engine *e, struct translated_thread *d)
+{
+	const struct step_block *b = &d->track->space->blocks.v[d->pending.number - 1];
+	struct step_block last = {.addr = b->addr, .n = 1, .lengths = {b->lengths[b->n - 1u]}};
+
+	for (uint32_t i = 0; i + 1u < b->n; i++)
+		last.addr += b->lengths[i];
+	d->pending.number = step_space_block(d->track->space, &last) + 1;
+	d->pending.n = 1;
+	d->has_pending = true;
+	translated_settle(e, d, 0);
+}
+
+void translated_interrupted(
+	struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result)
+{
+	if (!d->is_in || (d->call != CALL_NONE && d->has_stood)) {
+		d->has_stood = false;
+		return;
+	}
+	if (d->call != CALL_NONE)
+		call_again(e, d);
+	translated_settle(e, d, 0);
+	step_session_mark(e->s, d->track, STEP_MARK_SYSCALL,
+		d->call == CALL_OTHERWISE ? SYS_restart_syscall : (int64_t)number, result, 0);
+	d->call = result == RESTART_OTHERWISE ? CALL_OTHERWISE : CALL_AGAIN;
+}
+
+static void called(struct translate_engine *e, struct translated_thread *d)
+{
+	uint64_t number = number_at(d->words), result = number_at(d->words + 2);
+	enum call_state before = d->call;
+
+	d->call = CALL_NONE;
+	if (d->skips_call) {
+		d->skips_call = false;
+		return;
+	}
+	if (before != CALL_NONE && (int64_t)result == -EINTR)
+		return; /* it was told when the signal came */
+	if (before != CALL_NONE && d->is_in)
+		call_again(e, d);
+	if (before == CALL_OTHERWISE)
+		number = SYS_restart_syscall;
+	translated_settle(e, d, 0);
+	if (d->is_in)
+		step_session_mark(e->s, d->track, STEP_MARK_SYSCALL, (int64_t)number,
+			d->words[4] ? 0 : (int64_t)result,
+			d->words[4] && !is_exit(number) ? STEP_CALL_NO_RETURN : 0);
+}
+
+static void signalled(struct translate_engine *e, struct translated_thread *d)
+{
+	uint32_t number = d->words[0];
+	bool has_address =
+		number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
+
+	translated_settle(e, d, 0);
+	d->given.a = 0;
+	if (d->is_in)
+		step_session_mark(e->s, d->track, STEP_MARK_SIGNAL, number, (int32_t)d->words[1],
+			has_address ? (int64_t)number_at(d->words + 2) : 0);
+}
+
+static void finish_word(struct translate_engine *e, const struct traced_thread *t)
+{
+	struct translated_thread *d = t->data;
+
+	switch (d->kind) {
+	case TRANSLATE_WORD_REPEAT:
+		d->repeats_before = number_at(d->words);
+		break;
+	case TRANSLATE_WORD_REPEATED:
+		repeated(t, number_at(d->words));
+		break;
+	case TRANSLATE_WORD_FAULT:
+		faulted(e, d, d->words[0]);
+		break;
+	case TRANSLATE_WORD_CALL:
+		called(e, d);
+		break;
+	case TRANSLATE_WORD_SIGNAL:
+		signalled(e, d);
+		break;
+	}
+	d->kind = 0;
+}
+
+static void take_word(struct translate_engine *e, struct traced_thread *t, uint32_t word)
+{
+	struct translated_thread *d = t->data;
+
+	if (d->kind) {
+		d->words[d->n_words++] = word;
+	} else if (WORD_IS_BLOCK(word)) {
+		d->skips_call = false;
+		begin_block(e, t, word);
+		return;
+	} else {
+		d->kind = word;
+		d->n_words = 0;
+		d->n_wanted = n_words_behind(word);
+	}
+	if (d->n_words == d->n_wanted)
+		finish_word(e, t);
+}
+
+void translated_take(
+	struct translate_engine *e, struct traced_thread *t, const uint32_t *words, size_t n)
+{
+	struct translated_thread *d = t->data;
+
+	for (size_t i = 0; i < n && d->is_wanted && !d->is_out;) {
+		size_t known = d->kind ? 0 : take_known(e, t, words + i, n - i);
+
+		i += known;
+		if (!known)
+			take_word(e, t, words[i++]);
+	}
+}
