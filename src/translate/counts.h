@@ -13,6 +13,7 @@
  *		called. Node: child of the current node, for the function that the block begins.
  *		A block that stands in the midst of its function (counts_functions) was jumped into: the same, but no
  *		call is counted.
+ *		That may be by a return, too: coroutines are begun so.
  *	RETURN	frames with sp up to this one are gone.
  *	LAND	frames with sp below this one are gone (longjmp).
  *	SIGNAL	the handler runs on top of what was interrupted, wherever its stack is; what is above is out of

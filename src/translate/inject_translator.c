@@ -261,8 +261,46 @@ int translator_inject(const struct translator_image *image, struct remote_thread
 			sizeof(options), err);
 	if (rc == 0)
 		*place = (struct translator_place){base, base + image->header, base + image->start,
-			base + image->service, base + image->waits, base + image->bytes};
+			base + image->service, base + image->waits,
+			base + image->bytes + n_threads * SLOT_BYTES, base + image->bytes};
 	return rc;
+}
+
+/* --- taking it away --------------------------------------------------------------------------- */
+
+/* Threads of its recording that may still be in it. */
+static bool is_used(const struct remote_thread *t, const struct translate_header *header)
+{
+	for (uint32_t i = 0; i < header->n_threads && i < TRANSLATE_THREADS_MAX; i++) {
+		struct translate_thread area;
+		uint64_t at;
+
+		if (!remote_read(t, header->threads + i * sizeof(at), &at, sizeof(at)))
+			return true;
+		if (at && (!remote_read(t, at, &area, sizeof(area)) || area.state == TRANSLATE_THREAD_LIVE))
+			return true;
+	}
+	return false;
+}
+
+bool translator_remove(const struct translator_place *place, struct remote_thread *t)
+{
+	/* By its own instruction: no other one may stand in place of code, since other threads run. */
+	const struct remote_stub stub = {.addr = place->waits - 2 - REMOTE_STUB64_SYSCALL};
+	struct translate_header header;
+	struct translate_mapping m;
+	uint64_t ignored;
+
+	if (!remote_read(t, place->header, &header, sizeof(header)) || header.magic != TRANSLATE_MAGIC ||
+		header.n_mappings > TRANSLATE_MAPPINGS_MAX || is_used(t, &header))
+		return false;
+	for (uint64_t i = 0; i < header.n_mappings; i++)
+		if (!remote_read(t, header.mappings + i * sizeof(m), &m, sizeof(m)) ||
+			call(t, &stub, "munmap", SYS_munmap, (const uint64_t[6]){m.start, m.bytes}, &ignored,
+				NULL) < 0)
+			return false;
+	return call(t, &stub, "munmap", SYS_munmap, (const uint64_t[6]){place->base, place->end - place->base},
+		       &ignored, NULL) == 0;
 }
 
 /* --- beginning --------------------------------------------------------------------------------- */

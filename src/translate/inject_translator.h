@@ -33,6 +33,7 @@ void translator_image_close(struct translator_image *image);
 struct translator_place {
 	uint64_t base; /* 0: nowhere */
 	uint64_t header, start, service, waits;
+	uint64_t end;	/* of all that was mapped for it here */
 	uint64_t slots; /* a stack to begin with, and a struct translate_boot, for each thread */
 };
 
@@ -45,5 +46,9 @@ int translator_inject(const struct translator_image *image, struct remote_thread
  * it stands now. A system call that it was interrupted in is made again. */
 int translator_start(const struct translator_place *place, struct remote_thread *t, size_t i,
 	bool is_attached, struct err *err);
+
+/* All threads have left it: nothing of it stays mapped. `t` is one of them and stands still, as it does afterwards,
+ * too. False: something is still in use, or could not be taken away. */
+bool translator_remove(const struct translator_place *place, struct remote_thread *t);
 
 #endif

@@ -17,7 +17,7 @@
 #include "formats/counted_code.h"
 #include "symbols/symtab.h"
 
-/* Unnamed code further apart than this is not one function. */
+/* Unnamed code further apart than this is not one function, nor with a function of a table between. */
 #define REGION_GAP (64u << 10)
 
 struct piece_key {
@@ -131,13 +131,29 @@ static void add_loose(struct count_trace *t, struct loose_codes *loose, uint32_t
 		vec_push(&loose->all, ((struct loose_code){addr, addr + bytes, i, is_entry}));
 }
 
+/* Near each other, and no function of a table between them. */
+static bool is_near(struct count_trace *t, const struct traced_image *image, uint64_t from, uint64_t to)
+{
+	const struct image_function *v = NULL;
+	size_t n = 0, i;
+
+	if (to <= from)
+		return true;
+	if (to - from > REGION_GAP)
+		return false;
+	if (image->number != COUNTS_NO_IMAGE)
+		n = function_tables_get(t->tables, image->number, &v);
+	i = SEARCH(0, n, k, v[k].start < from);
+	return i == n || v[i].start >= to;
+}
+
 /* Whether it goes on with what is in front of it, which ends at `end` (0: nothing is) or is an entry. */
-static bool goes_on(const struct traced_image *image, uint64_t addr, uint64_t end)
+static bool goes_on(struct count_trace *t, const struct traced_image *image, uint64_t addr, uint64_t end)
 {
 	uint64_t entry = 0;
 
-	return (end && (addr <= end || addr - end <= REGION_GAP)) ||
-	       (find_entry(image, addr, &entry) && addr - entry <= REGION_GAP);
+	return (end && is_near(t, image, end, addr)) ||
+	       (find_entry(image, addr, &entry) && is_near(t, image, entry, addr));
 }
 
 /* Where functions begin among them. */
@@ -152,7 +168,7 @@ static void find_entries(struct count_trace *t, struct loose_codes *loose)
 
 		if (!i || loose->all.v[i - 1].image != code.image)
 			end = 0;
-		if (code.is_entry || !goes_on(&t->images.v[code.image], code.addr, end))
+		if (code.is_entry || !goes_on(t, &t->images.v[code.image], code.addr, end))
 			loose->all.v[n++] = code;
 		end = code.end > end ? code.end : end;
 	}

@@ -167,12 +167,16 @@ void translate_take_all(struct translate_tracer *s);
 
 /* It is in the translator, and can leave it. */
 bool leave_is_possible(const struct traced_thread *t);
+/* It has its handlers by now. */
+bool leave_can_be_asked(struct traced_thread *t);
 /* Stands because we interrupted it, and waits for the others of its process. False: it did so before. */
 bool leave_stands(struct traced_thread *t);
 /* The stop was one on the way out, and has been seen to. */
 bool leave_takes_trap(struct traced_thread *t, const siginfo_t *info);
 /* Behind each stop: processes all of whose threads stand go further. */
 void leave_together(struct translate_tracer *s);
+/* The thread has just left, and goes on natively: with the last one of its process the translator's memory goes. */
+void leave_unmaps(struct translate_tracer *s, struct traced_thread *t);
 /* It stands still, for others that never will: it may be let go as it is. */
 bool leave_is_given_up(const struct traced_thread *t);
 

@@ -29,6 +29,15 @@ bool leave_is_possible(const struct traced_thread *t)
 	return t->is_translated && !t->is_ending && !t->program->shares_memory;
 }
 
+bool leave_can_be_asked(struct traced_thread *t)
+{
+	struct user_regs_struct regs;
+	struct translate_thread area;
+
+	return t->leaves != LEAVE_NOT || ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) < 0 ||
+	       (thread_area(t, regs.gs_base, &area) && area.self == regs.gs_base);
+}
+
 /* A system call of the program, which the translator makes in its place, has not begun then: the program makes it
  * itself when it has left. A wait for some time begins anew then: what the kernel knows of it does not outlive the
  * handler. */
@@ -130,4 +139,25 @@ bool leave_is_given_up(const struct traced_thread *t)
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &regs);
 	}
 	return true;
+}
+
+/* The first threads that have left run already, so nothing may be changed but what nobody uses any more. */
+void leave_unmaps(struct translate_tracer *s, struct traced_thread *t)
+{
+	struct traced_program *p = t->program;
+	struct remote_thread r = {.pid = p->pid,
+		.tid = t->tid,
+		.memory_fd = p->memory_fd,
+		.is_64 = true,
+		.is_seized = true,
+		.is_stopped = true};
+
+	if (t->is_translated || p->shares_memory || !p->place.base || s->early.n)
+		return;
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i]->program == p && s->threads.v[i]->is_translated)
+			return;
+	program_blocks(s, p, true);
+	if (remote_thread_get_regs(&r, NULL) == 0 && translator_remove(&p->place, &r))
+		p->place = (struct translator_place){0};
 }

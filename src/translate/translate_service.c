@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ uint32_t region_flags(const struct proc_mapping *m)
 {
 	return (is_ordinary_file(m) && !m->is_shared ? TRANSLATE_REGION_FILE : 0) |
 	       (m->prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
-	       (m->is_shared ? TRANSLATE_REGION_SHARED : 0) |
+	       (m->is_shared || (m->inode && !is_ordinary_file(m)) ? TRANSLATE_REGION_SHARED : 0) |
 	       (!strcmp(m->path, "[vsyscall]") ? TRANSLATE_REGION_VSYSCALL : 0);
 }
 
@@ -103,6 +104,8 @@ static const char *const whys[] = {
 	[TRANSLATE_WHY_TRACED] = "it is traced by another process",
 	[TRANSLATE_WHY_MEMORY] = "there is no memory for translated code",
 	[TRANSLATE_WHY_FAULT] = NULL, /* it dies, as it would without us */
+	[TRANSLATE_WHY_CONFINED] =
+		"it sets up a filter of system calls (seccomp), by which one made for us could end it",
 	[TRANSLATE_WHY_BLOCKS] = "it has more blocks than can be numbered",
 	[TRANSLATE_WHY_ASKED] = NULL,
 };
@@ -130,18 +133,29 @@ static void restore_regs(struct user_regs_struct *r, const struct translate_thre
 	r->gs_base = area->program_gs;
 }
 
-/* It has not begun: there is no memory for an area of its own. */
-static bool read_boot(const struct traced_program *p, uint64_t at, struct translate_thread *area)
+/* Signals that the translator never blocks, and the program has blocked. */
+static void block_kept(const struct traced_thread *t, uint64_t kept)
 {
+	uint64_t mask;
+
+	if (kept && ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(mask), &mask) == 0) {
+		mask |= kept;
+		ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(mask), &mask);
+	}
+}
+
+/* It has got no area, for want of memory: `area` is what it would have begun with. */
+static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct translate_thread *area)
+{
+	const struct translator_place *place = &t->program->place;
 	struct translate_boot boot;
 
-	if (!program_read(p, at, &boot, sizeof(boot)))
+	if (at < place->slots || at >= place->end ||
+		!program_read(t->program, at, &boot, sizeof(boot)))
 		return false;
-	memset(area, 0, sizeof(*area));
-	memcpy(area->regs, boot.regs, sizeof(boot.regs));
-	area->pc = boot.pc;
-	area->flags = boot.flags;
-	area->program_gs = boot.gs_base;
+	*area = (struct translate_thread){
+		.pc = boot.pc, .flags = boot.flags, .program_gs = boot.gs_base};
+	memcpy(area->regs, boot.regs, sizeof(area->regs));
 	return true;
 }
 
@@ -152,14 +166,16 @@ static bool serve_leave(
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
 
-	if (!thread_area(t, regs->rdi, &area) &&
-		(why != TRANSLATE_WHY_MEMORY || !read_boot(t->program, regs->rdi, &area)))
+	if (thread_area(t, regs->rdi, &area)) {
+		thread_read(s, t, t->area);
+		thread_free_area(t);
+	} else if (!is_not_begun(t, regs->rdi, &area)) {
 		return false;
-	thread_read(s, t, t->area);
-	thread_free_area(t);
+	}
 	t->is_translated = false;
 	t->is_left = why == TRANSLATE_WHY_TRACED;
 	restore_regs(regs, &area);
+	block_kept(t, area.kept_mask);
 	if (regs->rax == SYS_restart_syscall && t->first_call)
 		regs->rax = t->first_call; /* it has never left that one */
 	if (s->work->leaves)

@@ -15,6 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,6 +26,7 @@
 #define LEAVE_NS_MAX  3000000000u /* for threads to leave */
 #define DETACH_NS_MAX 1000000000u /* for those that have not */
 #define STOP_ALL_NS   5000000000u
+#define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
 #define RSEQ_TRIES    100
 #define EARLY_NS      1000000000u /* so long a thread waits for who has made it */
 
@@ -249,6 +251,8 @@ static int stopped_by_signal(struct translate_tracer *s, struct traced_thread *t
 		thread_serve(s, t, &regs);
 		regs.orig_rax = (uint64_t)-1;
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &regs);
+		if (!t->is_translated && !t->is_left)
+			leave_unmaps(s, t);
 		return 0;
 	}
 	if (is_full(t, &info, &regs, &area))
@@ -276,10 +280,16 @@ static int stopped_by_event(struct translate_tracer *s, struct traced_thread *t,
 		s->work->stands(s->ctx, t);
 	if (!s->is_over)
 		return signal == SIGTRAP ? 0 : STOP_STAYS;
-	if (signal != SIGTRAP) /* it does not run, and so cannot leave */
+	if (signal != SIGTRAP) { /* it does not run, and so cannot leave */
 		look_last(s, t);
-	else
+	} else if (is_on_its_way(s, t) && !leave_can_be_asked(t)) {
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+		nanosleep(&(struct timespec){0, BEGIN_STEP_NS}, NULL);
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+		return STOP_IS_OVER;
+	} else {
 		repeat_call(t);
+	}
 	return is_on_its_way(s, t) && leave_stands(t) ? STOP_IS_OVER : 0;
 }
 

@@ -126,7 +126,8 @@ Hazard("huge_pages", "plain.c", "-Wl,-z,max-page-size=0x200000 -Wl,-z,common-pag
 Hazard("split_functions", "split.c", "-freorder-blocks-and-partition")
 Hazard("cache_lines", "cache_lines.c", size=1000, flags="-fno-toplevel-reorder -falign-functions=1")
 Hazard("asan", "plain.c", "-fsanitize=address", dynamic=True, refused={"*": "sanitizer|AddressSanitizer|libasan"},
-       not_with={"steps*": "a start of millions of instructions"})
+       not_with={"steps*": "a start of millions of instructions",
+                 "translate": "its search for leaks refuses to be traced"})
 
 # --- limits
 Hazard("limit_memory", "limits.c", "-DLIMIT=RLIMIT_AS -DLIMIT_VALUE=(100<<20)", once=True)

@@ -52,12 +52,11 @@ static const uint8_t stub64[REMOTE_STUB_BYTES] = {
 	0x48, 0x89, 0xc7, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xf7, 0xcc, 0xcc, 0xcc, 0xcc};
 static const uint8_t stub32[REMOTE_STUB_BYTES] = {
 	0x89, 0xc3, 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
-#define STUB64_SYSCALL 8 /* offset of the instruction, which has two bytes */
 #define STUB32_SYSCALL 7
 
 static uint64_t stub_syscall(const struct remote_thread *t, const struct remote_stub *stub)
 {
-	return stub->addr + (t->is_64 ? STUB64_SYSCALL : STUB32_SYSCALL);
+	return stub->addr + (t->is_64 ? REMOTE_STUB64_SYSCALL : STUB32_SYSCALL);
 }
 
 bool remote_stub_fits(const struct remote_thread *t, uint64_t addr)

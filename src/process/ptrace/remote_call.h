@@ -75,6 +75,7 @@ bool remote_write(const struct remote_thread *t, uint64_t addr, const void *from
 /* A few instructions to which called functions return: 16 bytes somewhere in the process's code
  * that nobody needs. */
 #define REMOTE_STUB_BYTES 16
+#define REMOTE_STUB64_SYSCALL 8 /* offset of the instruction that makes system calls, which has two bytes */
 struct remote_stub {
 	uint64_t addr;
 	bool stays;			     /* it was there before, or is still needed */

@@ -31,8 +31,8 @@ struct plan {
 	struct insn insns[GROUP_BLOCKS * BLOCK_INSNS];
 };
 
-/* From the program's memory. Block numbers are not set. False: not even one instruction is there. */
-bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant);
+/* From the program's memory; of is_alone one instruction, whose page may be written to. False: not even one is there. */
+bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone);
 /* Of a group, as it was made. */
 void plan_again(struct plan *plan, const struct group *g);
 

@@ -226,7 +226,7 @@ static bool is_in(const struct plan *plan, uint64_t pc)
 	return false;
 }
 
-bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant)
+bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone)
 {
 	uint8_t code[BLOCK_INSNS * INSN_BYTES_MAX];
 
@@ -235,13 +235,18 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		struct planned *b = &plan->block[plan->n_blocks];
 		uint32_t n;
 
-		region_watch(pc, pc + sizeof(code)); /* first: what is written from here on is seen */
+		/* First: what is written from here on is seen. */
+		if (!is_alone)
+			region_watch(pc, pc + sizeof(code));
 		n = fetch(code, pc, sizeof(code));
 		b->pc = pc;
 		b->variant = (uint8_t)variant;
 		b->goes_on = false;
 		b->number = header.n_blocks + plan->n_blocks;
-		decode_new(plan, b, code, n);
+		if (is_alone)
+			decode_block(plan, b, code, n, 1);
+		else
+			decode_new(plan, b, code, n);
 		if (!n || (!b->n_insns && plan->n_blocks))
 			break;
 		b->code = keep(code, (uint32_t)(b->next - b->pc));
@@ -252,7 +257,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		place_count(plan, b);
 		if (plan->n_blocks++)
 			plan->block[plan->n_blocks - 2].goes_on = true;
-		pc = successor(plan, b);
+		pc = is_alone ? 0 : successor(plan, b);
 		if (!pc || region_is_shared(pc))
 			break;
 		if (header.options & TRANSLATE_OPTION_CALLS)

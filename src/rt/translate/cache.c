@@ -12,6 +12,8 @@
 #define ARENA_REACH 0x40000000ull
 #define HASH_ROWS   (1u << 22)
 #define N_ARENA_GROUPS (1u << 20)
+#define RESERVE_TRIES 64
+#define RESERVE_STEP  (16ull << 30)
 #define COPY_BYTES  (GROUP_BYTES_MAX + 64)
 
 struct arena {
@@ -35,13 +37,38 @@ static uint32_t n_arenas, n_groups, n_exits;
 static uint32_t *hash; /* number of a block + 1; all entries stay */
 static uint32_t lock;
 
+static bool can_note(void)
+{
+	return header.n_mappings < TRANSLATE_MAPPINGS_MAX - 64; /* other threads may be about to */
+}
+
+/* For who takes it all away again. */
+static void note_mapping(uint64_t start, uint64_t bytes)
+{
+	static struct translate_mapping all[TRANSLATE_MAPPINGS_MAX];
+	uint64_t i = __atomic_fetch_add(&header.n_mappings, 1, __ATOMIC_RELAXED);
+
+	header.mappings = (uint64_t)all;
+	all[i] = (struct translate_mapping){start, bytes};
+}
+
 /* Where no program has anything: what lies beside code is for arenas, and for the program. */
 void *memory_reserve(uint64_t n)
 {
 	static uint64_t at = 0x200000000000u;
-	uint64_t here = __atomic_fetch_add(&at, PAGE_UP(n) + PAGE_BYTES, __ATOMIC_RELAXED);
 
-	return raw_memory((void *)here, n, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	for (unsigned i = 0; i < RESERVE_TRIES && can_note(); i++) {
+		uint64_t here = __atomic_fetch_add(&at, PAGE_UP(n) + PAGE_BYTES, __ATOMIC_RELAXED);
+		void *p = raw_memory((void *)here, n, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_FIXED_NOREPLACE);
+
+		if (p) {
+			note_mapping(here, PAGE_UP(n));
+			return p;
+		}
+		/* Something is there: another translator, that could not be taken away. */
+		__atomic_fetch_add(&at, RESERVE_STEP, __ATOMIC_RELAXED);
+	}
+	return NULL;
 }
 
 bool cache_init(void)
@@ -154,6 +181,8 @@ static struct arena *arena_make(uint64_t pc)
 	a->start = (uint64_t)raw_memory((void *)gap, ARENA_BYTES, prot,
 		MAP_NORESERVE | (gap ? MAP_FIXED_NOREPLACE : 0));
 	a->groups = memory_reserve((uint64_t)N_ARENA_GROUPS * sizeof(*a->groups));
+	if (a->start)
+		note_mapping(a->start, ARENA_BYTES);
 	if (!a->start || !a->groups)
 		return NULL;
 	a->at = a->start;
@@ -288,14 +317,14 @@ static bool is_full(struct thread *t)
 	return true;
 }
 
-uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
+static uint32_t make(struct thread *t, uint64_t pc, enum variant variant, bool is_alone)
 {
 	struct plan plan;
 	struct arena *a;
 	struct emission e = {.plan = &plan, .room = GROUP_BYTES_MAX, .first_exit = n_exits};
 
 	t->cannot = 0;
-	if (is_full(t) || !plan_make(t, &plan, pc, variant_here(variant)))
+	if (is_full(t) || !plan_make(t, &plan, pc, variant_here(variant), is_alone))
 		return NO_BLOCK;
 	a = arena_near(pc, GROUP_BYTES_MAX + 64);
 	if (!a) {
@@ -311,6 +340,26 @@ uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
 		return NO_BLOCK;
 	}
 	return add_group(a, &plan, &e);
+}
+
+uint32_t cache_make(struct thread *t, uint64_t pc, enum variant variant)
+{
+	return make(t, pc, variant, false);
+}
+
+uint32_t cache_make_alone(struct thread *t, uint64_t pc)
+{
+	static uint32_t known[64]; /* number + 1, by address */
+	uint32_t *at = &known[pc & 63], block = *at - 1;
+
+	if (*at && block_rows[block].pc == pc && cache_is_fresh(block))
+		return block;
+	block = make(t, pc, VARIANT_PLAIN, true);
+	if (block != NO_BLOCK) {
+		block_rows[block].flags |= TRANSLATE_BLOCK_STALE; /* for who looks it up */
+		*at = block + 1;
+	}
+	return block;
 }
 
 uint64_t cache_restoring_entry(uint32_t block)

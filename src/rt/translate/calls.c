@@ -11,6 +11,7 @@
 #define ARCH_SHSTK_HIGH 0x5005
 #define PR_SET_SECCOMP_ 22
 #define PTRACE_TRACEME_ 0
+#define SECCOMP_SET_MODE_FILTER_ 1
 
 bool is_confined;
 
@@ -123,14 +124,42 @@ static bool make_arch(struct thread *t)
 	return true;
 }
 
+/* The program makes the call natively; here it is made only when nobody was there to let it go. */
+static bool leave_and_make(struct thread *t, enum translate_why why)
+{
+	t->a.pc -= 2;
+	translate_leave(t, why);
+	t->a.pc += 2;
+	return make(t);
+}
+
 static bool make_ptrace(struct thread *t)
 {
-	if (t->a.regs[RDI] == PTRACE_TRACEME_) {
-		t->a.pc -= 2;
-		translate_leave(t, TRANSLATE_WHY_TRACED); /* and makes the call natively */
-		t->a.pc += 2;
-	}
-	return make(t);
+	return t->a.regs[RDI] == PTRACE_TRACEME_ ? leave_and_make(t, TRANSLATE_WHY_TRACED) : make(t);
+}
+
+/* A filter may end the program for a call that the translator makes. */
+static bool make_confined(struct thread *t)
+{
+	bool is_question = t->a.regs[RAX] == SYS_seccomp && t->a.regs[RDI] > SECCOMP_SET_MODE_FILTER_;
+
+	if (is_question)
+		return make(t);
+	is_confined = true;
+	return leave_and_make(t, TRANSLATE_WHY_CONFINED);
+}
+
+/* What comes from here on waits for the mask of what was interrupted. */
+static bool make_sigreturn(struct thread *t)
+{
+	uint64_t mask;
+
+	if (!signals_hold(t, &mask))
+		return false;
+	frame_pop(t);
+	signals_release(mask);
+	t->result = -EFAULT;
+	return true;
 }
 
 static bool make_one(struct thread *t)
@@ -142,19 +171,12 @@ static bool make_one(struct thread *t)
 		t->result = signals_action(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
 		return true;
 	case SYS_rt_sigprocmask:
-		if (t->pending)
-			return false;
-		t->result = signals_mask(t, (long)r[RDI], r[RSI], r[RDX], r[R10]);
-		return true;
+		return signals_mask(t);
 	case SYS_sigaltstack:
 		t->result = signals_stack(t, r[RDI], r[RSI]);
 		return true;
 	case SYS_rt_sigreturn:
-		if (t->pending)
-			return false;
-		frame_pop(t);
-		t->result = -EFAULT;
-		return true;
+		return make_sigreturn(t);
 	case SYS_rseq:
 		t->result = -ENOSYS; /* code that is to be aborted would have to be at its own address */
 		return true;
@@ -169,11 +191,9 @@ static bool make_one(struct thread *t)
 	case SYS_shmdt:
 		return make_memory(t);
 	case SYS_seccomp:
-		is_confined = true;
-		return make(t);
+		return make_confined(t);
 	case SYS_prctl:
-		is_confined |= r[RDI] == PR_SET_SECCOMP_;
-		return make(t);
+		return r[RDI] == PR_SET_SECCOMP_ ? make_confined(t) : make(t);
 	case SYS_ptrace:
 		return make_ptrace(t);
 	case SYS_open:

@@ -55,25 +55,39 @@ static bool follows_call(uint64_t pc)
 		const uint8_t *p = code + CALL_LOOK - n;
 		struct insn insn;
 
-		if (insn_decode(&insn, p, n, pc - n) && insn.length == n && insn.kind == INSN_CALL_INDIRECT)
+		if (insn_decode(&insn, p, n, pc - n) && insn.length == n &&
+			insn.kind == INSN_CALL_INDIRECT)
 			return true;
 	}
 	return false;
 }
 
-static enum variant variant_at(uint64_t pc)
+static bool is_function(uint64_t pc)
 {
 	const struct translate_function *f = region_function(pc);
 
-	if (f && f->start == pc)
-		return VARIANT_ENTER;
-	return follows_call(pc) ? VARIANT_LAND : VARIANT_PLAIN;
+	return f && f->start == pc;
+}
+
+/* Of what a jump leads to, or a return: that may begin a function, too, as the first switch to a coroutine does. */
+static enum variant variant_at(uint64_t pc, bool is_return)
+{
+	enum variant variant;
+
+	cache_lock();
+	if (is_function(pc))
+		variant = VARIANT_ENTER;
+	else
+		variant = !is_return && follows_call(pc) ? VARIANT_LAND : VARIANT_PLAIN;
+	cache_unlock();
+	return variant;
 }
 
 static uint32_t find_or_make(struct thread *t, uint64_t pc, enum variant variant)
 {
-	uint32_t block = cache_find(pc, variant);
+	uint32_t block = t->is_alone ? cache_make_alone(t, pc) : cache_find(pc, variant);
 
+	t->is_alone = false;
 	/* Somebody may have written it elsewhere, without being seen. */
 	if (block != NO_BLOCK && region_is_shared(pc) && !cache_is_fresh(block)) {
 		cache_forget(pc, pc + block_rows[block].bytes);
@@ -89,7 +103,8 @@ static void set_row(struct thread *t, uint32_t table, uint64_t target, uint32_t 
 
 	if (!entry)
 		return;
-	row[0] = 1; /* while it is half done; the low bits of the row's own address never fit this */
+	row[0] =
+		1; /* while it is half done; the low bits of the row's own address never fit this */
 	row[TABLE_TARGETS / 8] = entry;
 	row[0] = -target;
 }
@@ -105,23 +120,30 @@ bool is_leaving;
 
 void translate_leave(struct thread *t, enum translate_why why)
 {
+	bool is_last;
+
 	__atomic_fetch_add(&header.n_left_alone, 1, __ATOMIC_RELAXED);
-	if (!is_leaving) {
+	if (t->is_guest) { /* its parent's code stays as it is, and its handlers are its own */
+		regions_unwatch();
+	} else if (!is_leaving) {
 		is_leaving = true;
 		regions_unwatch();
 		cache_lock();
 		cache_forget_all();
 		cache_unlock();
 	}
-	signals_restore();
-	if (t->has_new_mask) {
-		uint64_t mask = t->new_mask;
-
-		raw_call(SYS_rt_sigprocmask, 2, &mask, 0, 8);
-		t->has_new_mask = false;
-	}
+	__atomic_store_n(&t->a.state, TRANSLATE_THREAD_ENDED,
+		__ATOMIC_SEQ_CST); /* before others are looked at */
+	is_last = !threads_live();
+	signals_restore(is_last || t->is_guest || why == TRANSLATE_WHY_ASKED);
+	/* Those that we ask by must not be blocked yet: the recorder does that. */
+	t->a.kept_mask = t->has_new_mask ? t->new_mask & SIGNALS_KEPT : t->kept_mask;
+	if (t->has_new_mask)
+		signals_release(t->new_mask & ~SIGNALS_KEPT);
+	t->has_new_mask = false;
 	raw_call(SYS_sigaltstack, &t->altstack, 0);
 	translate_service(TRANSLATE_LEAVE, t, why);
+	raw_call(SYS_rt_sigprocmask, 0, &t->a.kept_mask, 0, 8);
 	go_native(t); /* nobody was there to do it */
 }
 
@@ -142,7 +164,8 @@ static bool call_vsyscall(struct thread *t)
 	if (t->a.pc < VSYSCALL_LOW || t->a.pc >= VSYSCALL_LOW + 0xc00 || (t->a.pc & 0x3ff) ||
 		!translate_copy(&back, (const void *)t->a.regs[RSP], 8))
 		return false;
-	t->a.regs[RAX] = (uint64_t)raw_call(numbers[which], t->a.regs[RDI], t->a.regs[RSI], t->a.regs[RDX]);
+	t->a.regs[RAX] =
+		(uint64_t)raw_call(numbers[which], t->a.regs[RDI], t->a.regs[RSI], t->a.regs[RDX]);
 	t->a.regs[RSP] += 8;
 	t->a.pc = back;
 	t->variant = VARIANT_PLAIN;
@@ -192,15 +215,13 @@ static struct step began(struct thread *t)
 	switch (number) {
 	case EXIT_RETURN:
 		t->a.pc = t->target;
-		t->variant = VARIANT_PLAIN;
+		t->variant = variant_at(t->a.pc, true);
 		s.table = T_RETURNS;
 		break;
 	case EXIT_JUMP:
 		t->a.pc = t->target;
+		t->variant = variant_at(t->a.pc, false);
 		s.table = T_JUMPS;
-		cache_lock();
-		t->variant = variant_at(t->a.pc);
-		cache_unlock();
 		break;
 	case EXIT_PC:
 		break;
@@ -223,6 +244,8 @@ void translate_dispatch(struct thread *t)
 	struct step s = began(t);
 	bool is_asked = false;
 
+	if (t->is_alone && t->fault_rest)
+		block_left(t, t->fault_block, t->fault_rest);
 	if (s.exit && s.exit->kind == EXIT_KIND_LEAVE) {
 		translate_leave(t, s.exit->why);
 		return;
@@ -244,6 +267,7 @@ void translate_dispatch(struct thread *t)
 		while (t->pending) {
 			bool is_given = signals_deliver(t);
 
+			t->is_alone = false;
 			s = (struct step){0};
 			if (!is_given && t->is_ending) {
 				go_native(t);
@@ -282,7 +306,8 @@ static bool prepare(bool is_attached)
 	if (__atomic_compare_exchange_n(
 		    &state, &before, PREPARING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		before = cache_init() && signals_init(is_attached) ? READY : FAILED;
-		__atomic_store_n(&state, before, __ATOMIC_RELEASE); /* pairs with the loads of the others */
+		__atomic_store_n(
+			&state, before, __ATOMIC_RELEASE); /* pairs with the loads of the others */
 	}
 	while (before == PREPARING) {
 		raw_call(SYS_sched_yield, 0);
@@ -293,14 +318,12 @@ static bool prepare(bool is_attached)
 
 void translate_start(struct translate_boot *boot)
 {
-	const uint64_t kept = SIGNALS_KEPT;
-	uint64_t mask = 0;
 	bool is_ready = prepare(boot->is_attached);
 	struct thread *t = is_ready ? thread_new() : NULL;
 
 	if (!t) {
 		if (is_ready)
-			signals_restore();
+			signals_restore(!threads_live());
 		translate_service(TRANSLATE_LEAVE, boot, TRANSLATE_WHY_MEMORY);
 		for (;;)
 			raw_call(SYS_exit_group, 127);
@@ -314,7 +337,6 @@ void translate_start(struct translate_boot *boot)
 	raw_call(SYS_sigaltstack, 0, &t->altstack);
 	translate_set_gs((uint64_t)t);
 	signals_set_stack(t);
-	raw_call(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &kept, &mask, 8);
-	t->kept_mask = mask & kept; /* blocked before an exec, or before we came */
-	translate_child(t);
+	signals_take_mask(t);
+	translate_resume(t);
 }

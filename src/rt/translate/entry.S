@@ -10,7 +10,7 @@
 #define STATE_ENDED	 2
 #define TRANSLATE_MAGIC	  0x52545257
 #define TRANSLATE_VERSION 2
-#define HEADER_BYTES	  104
+#define HEADER_BYTES	  120
 #define FLAG_AC		 0x40000 /* what is not aligned is a fault; JVMs try it */
 #define REG(n)		 %gs:T_REGS + 8 * (n)
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/proc_self.h"
+#include "../base/proc_text.h"
 #include "translate.h"
 
 #define N_REGIONS     4096
@@ -46,6 +47,24 @@ static struct region *add(const struct translate_region *r, uint64_t functions)
 	return to;
 }
 
+/* Nobody is there to ask. */
+static void find_alone(struct translate_region *r)
+{
+	struct maps_line line = {0};
+
+	r->n_functions = 0;
+	r->start = PAGE_DOWN(r->address);
+	r->end = r->start + PAGE_BYTES;
+	r->flags = TRANSLATE_REGION_SHARED; /* where /proc is not there: a page that can be read will do */
+	if (!maps_find(r->address, &line))
+		return;
+	r->start = line.start;
+	r->end = line.prot & PROT_EXEC ? line.end : line.start;
+	r->flags = (line.inode && !line.is_shared ? TRANSLATE_REGION_FILE : 0) |
+		   (line.prot & PROT_WRITE ? TRANSLATE_REGION_WRITABLE : 0) |
+		   (line.is_shared ? TRANSLATE_REGION_SHARED : 0);
+}
+
 static const struct region *ask(uint64_t pc)
 {
 	struct translate_region r = {.address = pc};
@@ -60,12 +79,8 @@ static const struct region *ask(uint64_t pc)
 					     sizeof(struct translate_function)
 				   : 0;
 	rc = translate_service(TRANSLATE_REGION, &r, 0);
-	if (rc < 0) { /* nobody is there to ask: a page that can be read will do */
-		r.start = PAGE_DOWN(pc);
-		r.end = r.start + PAGE_BYTES;
-		r.flags = TRANSLATE_REGION_FILE;
-		r.n_functions = 0;
-	}
+	if (rc < 0)
+		find_alone(&r);
 	if (rc > 0 || r.n_functions > r.n_room)
 		r.n_functions = 0;
 	if (r.start >= r.end || pc < r.start || pc >= r.end)

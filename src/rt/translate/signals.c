@@ -32,6 +32,8 @@
 #define SIGTRAP_ 5
 #define SI_QUEUE_ (-1)
 #define ARCH_GET_GS_ 0x1004
+#define ERROR_WRITE 2u /* of a page fault */
+#define GS_LOAD_BYTES 9 /* of a general register */
 /* Of the program, that the translator does not run with: AC, DF, TF. */
 #define FLAGS_NOT_OURS 0x40500ull
 
@@ -45,6 +47,12 @@ static bool is_kept(uint64_t number)
 static bool is_handled(const struct kernel_action *a)
 {
 	return a->handler != HANDLER_DEFAULT && a->handler != HANDLER_IGNORE;
+}
+
+static bool is_raised(int number, int code)
+{
+	return code > 0 && (number == SIGSEGV_ || number == SIGBUS_ || number == SIGFPE_ || number == SIGILL_ ||
+				   number == SIGTRAP_);
 }
 
 static void set_mask(uint64_t mask)
@@ -80,12 +88,23 @@ bool signals_init(bool is_attached)
 	return true;
 }
 
-/* As without us. */
-void signals_restore(void)
+/* As without us. While there are threads that may wait in a system call, and do not know of it yet, SIGTRAP and
+ * SIGSEGV stay ours. */
+void signals_restore(bool is_all)
 {
 	for (uint64_t i = 1; i <= N_SIGNALS; i++)
-		if (is_kept(i) || is_handled(&actions[i]))
+		if (is_kept(i) ? is_all : is_handled(&actions[i]))
 			raw_call(SYS_rt_sigaction, i, &actions[i], 0, 8);
+}
+
+/* Of a thread that has left: it gets what the program says. */
+static void comes_natively(int number, const void *info)
+{
+	if (number < 1 || number > N_SIGNALS)
+		return;
+	raw_call(SYS_rt_sigaction, number, &actions[number], 0, 8);
+	if (!is_raised(number, ((const int *)info)[2])) /* else the instruction raises it again */
+		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), number, info);
 }
 
 /* ---- calls of the program ---- */
@@ -122,17 +141,45 @@ static void send_held(struct thread *t)
 			raw_call(SYS_tgkill, raw_pid(), raw_tid(), i);
 }
 
-int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uint64_t size)
+bool signals_hold(const struct thread *t, uint64_t *mask)
 {
-	uint64_t new = 0, before = 0, kept = t->kept_mask;
-	int64_t rc;
+	uint64_t all = ~SIGNALS_KEPT;
 
-	if (size != 8)
-		return -EINVAL;
-	if (set && !translate_copy(&new, (const void *)set, 8))
-		return -EFAULT;
-	if (set && (how < 0 || how > 2))
-		return -EINVAL;
+	raw_call(SYS_rt_sigprocmask, 2, &all, mask, 8);
+	return !__atomic_load_n(&t->pending, __ATOMIC_RELAXED);
+}
+
+void signals_release(uint64_t mask)
+{
+	set_mask(mask);
+}
+
+void signals_take_mask(struct thread *t)
+{
+	uint64_t mask = 0, kept = SIGNALS_KEPT;
+
+	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
+	t->kept_mask = mask & SIGNALS_KEPT;
+	raw_call(SYS_rt_sigprocmask, 1, &kept, 0, 8);
+}
+
+bool signals_mask(struct thread *t)
+{
+	uint64_t how = (uint32_t)t->a.regs[RDI], set = t->a.regs[RSI], old = t->a.regs[RDX];
+	uint64_t new = 0, before = 0, kept = t->kept_mask;
+	const uint64_t call[16] = {[RAX] = SYS_rt_sigprocmask,
+		[RDI] = how,
+		[RSI] = set ? (uint64_t)&new : 0,
+		[RDX] = (uint64_t)&before,
+		[R10] = 8};
+
+	t->result = t->a.regs[R10] == 8 ? 0 : -EINVAL;
+	if (t->result == 0 && set && !translate_copy(&new, (const void *)set, 8))
+		t->result = -EFAULT;
+	else if (t->result == 0 && set && how > 2)
+		t->result = -EINVAL;
+	if (t->result)
+		return true;
 	if (set && how == 0)
 		kept |= new & SIGNALS_KEPT;
 	else if (set && how == 1)
@@ -140,13 +187,14 @@ int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uin
 	else if (set)
 		kept = new & SIGNALS_KEPT;
 	new &= ~SIGNALS_KEPT;
-	rc = raw_call(SYS_rt_sigprocmask, how, set ? &new : NULL, &before, 8);
-	if (rc < 0)
-		return rc;
+	if (!translate_safe_call(t, call)) /* a signal has come, and all are blocked: not what the program has */
+		return false;
 	before |= t->kept_mask;
 	t->kept_mask = kept;
 	send_held(t);
-	return old && !translate_copy((void *)old, &before, 8) ? -EFAULT : 0;
+	if (old && !translate_copy((void *)old, &before, 8))
+		t->result = -EFAULT;
+	return true;
 }
 
 #define SS_ONSTACK_	1
@@ -307,15 +355,55 @@ static void send_again(struct thread *t)
 	t->pending = 0;
 }
 
+/* Between two blocks there may be code of ours that leads from one to the other (a jump by the table of targets,
+ * emit_restoring, a link by a pointer): as if that had been executed. What leads to the translator is left alone. */
+static void skip_way(const struct thread *t, struct kernel_context *c)
+{
+	static const uint8_t by_table[] = {0x65, 0xff, 0x24, 0xc5}; /* jmp *gs:n(, %rax, 8) */
+	const struct place at = place_of(t, c->r.rip);
+	const uint8_t *p = (const uint8_t *)c->r.rip;
+	int32_t distance;
+
+	if (at.group && bytes_equal(p, by_table, sizeof(by_table))) {
+		__builtin_memcpy(&distance, p + sizeof(by_table), 4);
+		__builtin_memcpy(&p, (const uint8_t *)t + distance + 8 * c->r.rax, 8);
+		c->r.rip = (uint64_t)p;
+	} else if (at.group) {
+		if (!at.is_copy && at.offset >= at.group->stubs_at && p[0] == 0xff && p[1] == 0x25)
+			__builtin_memcpy(&c->r.rip, p + 6, 8);
+		return;
+	}
+	while (p[0] == 0x65 && p[1] == 0x48 && p[2] == 0x8b)
+		p += GS_LOAD_BYTES;
+	if (p[0] != 0xe9)
+		return;
+	__builtin_memcpy(&distance, p + 1, 4);
+	c->r.rip = (uint64_t)(p + 5) + (uint64_t)(int64_t)distance;
+	c->r.rax = t->slot_rax;
+	c->r.rcx = t->slot_rcx;
+	c->r.rdx = t->slot_rdx;
+}
+
+/* Its first instruction is a jump to the translator. */
+static bool is_stale_head(const struct group *g, uint64_t pc)
+{
+	for (uint32_t i = 0; i < g->n_blocks; i++)
+		if (block_rows[g->first_block + i].cache == pc)
+			return block_rows[g->first_block + i].flags & TRANSLATE_BLOCK_STALE;
+	return false;
+}
+
 /* On in a copy of the rest of the block, whose exits lead to the translator. */
 static void go_on_in_copy(struct thread *t, struct kernel_context *c)
 {
-	struct place p = place_of(t, c->r.rip);
+	struct place p;
 	struct understanding *u = &understanding;
 	struct emission e = {.plan = &u->plan, .room = GROUP_BYTES_MAX, .is_copy = true};
 
-	if (!p.group || p.is_copy || p.offset >= p.group->stubs_at)
-		return; /* on its way to the translator, or to a block that the next line of code begins */
+	skip_way(t, c);
+	p = place_of(t, c->r.rip);
+	if (!p.group || p.is_copy || p.offset >= p.group->stubs_at || is_stale_head(p.group, c->r.rip))
+		return; /* on its way to the translator */
 	e.to = cache_room_near(t, p.group->cache, p.group->bytes, p.group->cache & 63);
 	if (!e.to)
 		return;
@@ -402,6 +490,39 @@ static void faults(struct thread *t, int number, const void *info, struct kernel
 	c->r.flags &= ~FLAGS_NOT_OURS;
 }
 
+/* The block whose instruction writes to its page goes on as it was: so it is left in front of that one. */
+static void leave_own_page(struct thread *t, uint64_t page, struct kernel_context *c)
+{
+	struct kernel_registers r = c->r;
+	const struct translate_block *row;
+	struct place p;
+	bool known;
+
+	cache_lock();
+	p = place_of(t, c->r.rip);
+	known = p.group && understand(t, &p, &r, false);
+	cache_unlock();
+	row = &block_rows[t->fault_block];
+	if (!known || row->pc + row->bytes <= page || row->pc >= page + PAGE_BYTES)
+		return;
+	registers_from(t, &r);
+	t->a.pc = r.rip;
+	t->variant = VARIANT_PLAIN;
+	t->is_alone = true;
+	c->r.rip = (uint64_t)translate_redispatch;
+	c->r.flags &= ~FLAGS_NOT_OURS;
+}
+
+/* To code that was translated. */
+static bool is_write_to_code(struct thread *t, uint64_t address, struct kernel_context *c)
+{
+	if (!(c->r.error & ERROR_WRITE) || !region_written(address))
+		return false;
+	if (cache_is_code(c->r.rip))
+		leave_own_page(t, PAGE_DOWN(address), c);
+	return true;
+}
+
 /* True: it was the translator's own. */
 static bool is_own(struct thread *t, int number, uint64_t address, struct kernel_context *c)
 {
@@ -413,6 +534,8 @@ static bool is_own(struct thread *t, int number, uint64_t address, struct kernel
 	}
 	if (number != SIGSEGV_ && number != SIGBUS_)
 		return false;
+	if (number == SIGSEGV_ && is_write_to_code(t, address, c))
+		return true;
 	if (is_between(pc, translate_copy_start, translate_copy_end)) {
 		c->r.rip = (uint64_t)translate_copy_failed;
 		return true;
@@ -422,7 +545,7 @@ static bool is_own(struct thread *t, int number, uint64_t address, struct kernel
 		t->a.n_lost_buffers++;
 		return true;
 	}
-	return number == SIGSEGV_ && region_written(address);
+	return false;
 }
 
 static struct thread *translated_thread(void)
@@ -434,12 +557,6 @@ static struct thread *translated_thread(void)
 		if (((const uint64_t *)header.threads)[i] == base && base)
 			return (struct thread *)base;
 	return NULL;
-}
-
-static bool is_raised(int number, int code)
-{
-	return code > 0 && (number == SIGSEGV_ || number == SIGBUS_ || number == SIGFPE_ || number == SIGILL_ ||
-				   number == SIGTRAP_);
 }
 
 /* Kills what cannot go on, by the signal that it has. */
@@ -461,7 +578,7 @@ void translate_signal(int number, const void *info, struct kernel_context *c)
 	bool is_ours = is_between(pc, translate_image_start, translate_image_end);
 
 	if (!t) {
-		dies(number); /* a thread that has left: signals_restore() had a moment between */
+		comes_natively(number, info);
 		return;
 	}
 	if (!is_raised(number, code)) {

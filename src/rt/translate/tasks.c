@@ -11,19 +11,6 @@
 #define CLONE_FIELDS 11
 enum { C_FLAGS, C_PIDFD, C_CHILD_TID, C_PARENT_TID, C_SIGNAL, C_STACK, C_STACK_BYTES, C_TLS };
 
-static uint64_t block_all(void)
-{
-	uint64_t all = ~SIGNALS_KEPT, old = 0;
-
-	raw_call(SYS_rt_sigprocmask, 2, &all, &old, 8);
-	return old;
-}
-
-static void unblock(uint64_t old)
-{
-	raw_call(SYS_rt_sigprocmask, 2, &old, 0, 8);
-}
-
 /* The child of a fork: alone, with all that its parent had. */
 static void begin_process(struct thread *t)
 {
@@ -78,6 +65,7 @@ static int64_t share_with(struct thread *t, uint64_t number, const uint64_t args
 
 	if (!c)
 		return -EAGAIN;
+	c->is_guest = !(flags & CLONE_THREAD);
 	c->new_mask = mask | t->kept_mask;
 	c->has_new_mask = true;
 	result = translate_clone((long)number, args, c);
@@ -133,32 +121,35 @@ static int64_t make_task(struct thread *t, uint64_t mask)
 /* No signal is lent to the child: what waits is given first, what comes now waits in the kernel. */
 static enum task_done make_child(struct thread *t, int64_t *result)
 {
-	uint64_t mask = block_all();
+	uint64_t mask;
 
-	if (t->pending) {
-		unblock(~SIGNALS_KEPT);
+	if (!signals_hold(t, &mask))
 		return TASK_INTERRUPTED;
-	}
 	*result = make_task(t, mask);
-	unblock(mask);
+	signals_release(mask);
 	return TASK_MADE;
 }
 
+/* A signal that comes before the call is made is the old program's: with it all others are blocked, and would stay
+ * so in the new one. */
 static enum task_done exec(struct thread *t, int64_t *result)
 {
-	const uint64_t *r = t->a.regs;
+	bool is_made;
 
 	if (t->pending)
 		return TASK_INTERRUPTED;
 	translate_service(TRANSLATE_EXEC, t, 0);
 	signals_before_exec(t);
-	*result = raw_call(r[RAX], r[RDI], r[RSI], r[RDX], r[R10], r[R8], 0);
+	is_made = translate_safe_call(t, t->a.regs);
 	signals_exec_failed(t);
-	return TASK_MADE;
+	*result = t->result;
+	return is_made ? TASK_MADE : TASK_INTERRUPTED;
 }
 
 enum task_done task_call(struct thread *t, int64_t *result)
 {
+	uint64_t mask;
+
 	switch (t->a.regs[RAX]) {
 	case SYS_fork:
 	case SYS_vfork:
@@ -170,7 +161,7 @@ enum task_done task_call(struct thread *t, int64_t *result)
 		return exec(t, result);
 	case SYS_exit:
 		if (!is_confined) /* a filter may end the program for any other call */
-			block_all();
+			signals_hold(t, &mask);
 		translate_thread_exit(t, (long)t->a.regs[RDI]);
 	default:
 		return TASK_NOT_ONE;

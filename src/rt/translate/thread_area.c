@@ -77,6 +77,15 @@ struct thread *thread_new(void)
 	return t;
 }
 
+bool threads_live(void)
+{
+	for (uint32_t i = 0; i < header.n_threads && i < TRANSLATE_THREADS_MAX; i++)
+		if (rows[i] && __atomic_load_n(&((struct thread *)rows[i])->a.state, __ATOMIC_SEQ_CST) ==
+				       TRANSLATE_THREAD_LIVE)
+			return true;
+	return false;
+}
+
 void threads_forget_others(struct thread *t)
 {
 	for (uint32_t i = 0; i < header.n_threads; i++)

@@ -59,6 +59,8 @@ struct thread {
 		uint32_t variant;
 	} resumes[8];
 	uint32_t n_resumes;
+	bool is_alone;	/* the instruction at pc is to be executed as it is now, and alone: it writes to its own page */
+	bool is_guest; /* another process, in memory that its parent lends it */
 	bool is_ending; /* the signal that waits kills the program */
 	/* Copies of groups: room near the arena of the same number. */
 	struct {
@@ -103,6 +105,7 @@ THREAD_AT(result, T_RESULT);
 #pragma GCC visibility push(hidden)
 /* A new area, or that of a thread that has ended; NULL: no memory, or too many threads. */
 struct thread *thread_new(void);
+bool threads_live(void); /* there are some that have neither ended nor left */
 void threads_forget_others(struct thread *t); /* in a child of fork */
 static inline struct thread *thread_self(void)
 {

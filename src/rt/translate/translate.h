@@ -144,6 +144,8 @@ bool cache_is_fresh(uint32_t block);
 /* How a block was made. */
 uint8_t cache_variant(uint32_t block);
 uint8_t cache_why(uint32_t block);
+/* One instruction, of a page that it may write to: as it is now, and nobody comes there again. */
+uint32_t cache_make_alone(struct thread *t, uint64_t pc);
 void cache_count_place(uint32_t block, uint16_t *at, bool *flags_dead);
 
 /* ---- regions.c ---- */
@@ -209,7 +211,13 @@ struct kernel_action {
 
 bool signals_init(bool is_attached);
 int64_t signals_action(struct thread *t, long number, uint64_t action, uint64_t old, uint64_t size);
-int64_t signals_mask(struct thread *t, long how, uint64_t set, uint64_t old, uint64_t size);
+/* rt_sigprocmask of the registers; false: a signal comes first. */
+bool signals_mask(struct thread *t);
+/* All wait from here on, *mask is what they did before; false: one waits already, and has to be given first. */
+bool signals_hold(const struct thread *t, uint64_t *mask);
+void signals_release(uint64_t mask);
+/* A thread that begins here: those that it has blocked and we never do. */
+void signals_take_mask(struct thread *t);
 int64_t signals_stack(struct thread *t, uint64_t stack, uint64_t old);
 void signals_set_stack(struct thread *t);
 /* Gives what waits to the program: t->pc is its handler then, and true; false: it goes on where it was. */
@@ -217,7 +225,7 @@ bool signals_deliver(struct thread *t);
 void signals_return(struct thread *t) __attribute__((noreturn));
 void signals_before_exec(struct thread *t);
 void signals_exec_failed(struct thread *t);
-void signals_restore(void);
+void signals_restore(bool is_all);
 extern struct kernel_action actions[N_SIGNALS + 1];
 /* Makes what a handler finds; false: there is no room for it. */
 bool frame_push(struct thread *t, const struct kernel_action *a);

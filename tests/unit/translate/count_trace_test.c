@@ -26,8 +26,17 @@ __asm__(".pushsection .text\n"
 	".skip 4096, 0x90\n" /* without a name */
 	"traced_nothing = .\n"
 	"nop; nop; nop; ret\n"
+	".type traced_border, @function\n"
+	"traced_border: ret\n"
+	".size traced_border, . - traced_border\n"
+	".skip 4096, 0x90\n"
+	"nop; nop; nop; ret\n" /* without even a label */
+	".type traced_three, @function\n"
+	"traced_three: nop; nop; ret\n"
+	".size traced_three, . - traced_three\n"
+	"nop; nop; nop; nop; ret\n" /* the same */
 	".popsection\n");
-extern const char traced_one[], traced_two[], traced_cold[] __asm__("traced_two.cold"), traced_nothing[];
+extern const char traced_one[], traced_two[], traced_cold[] __asm__("traced_two.cold"), traced_nothing[], traced_three[];
 
 struct traced {
 	struct trace_writer *w;
@@ -317,6 +326,35 @@ static void code_without_a_name(void)
 	end(&w);
 }
 
+/* What stands between two stretches of it is not a part of it that was not executed. */
+static void code_without_a_name_around_a_function(void)
+{
+	uint64_t counters[] = {1, 2, 3};
+	struct traced w;
+
+	begin(&w);
+	begin_program(&w);
+	block(0, traced_three - 4, 4, 4);
+	block(1, traced_three, 3, 3);
+	block(2, traced_three + 3, 5, 5); /* nobody has called it */
+	enter(0, 'a', TOP);
+	enter(4, 'b', TOP - 16);
+	leave(10, TOP - 16);
+	leave(25, TOP);
+	end_program(&w, counters, 3);
+	read_back(&w);
+	CHECK_EQ(function_of(&w, "traced_three")->instructions, 6);
+	for (size_t i = 0; i < w.code->n_functions; i++) {
+		const struct code_function *f = &w.code->functions[i];
+
+		if (f->instructions == 4 || f->instructions == 15)
+			CHECK_EQ(f->bytes, f->instructions == 4 ? 4 : 5);
+		else
+			CHECK(f->instructions == 6 || !f->instructions);
+	}
+	end(&w);
+}
+
 static void several_programs(void)
 {
 	uint64_t counters[] = {5};
@@ -375,6 +413,8 @@ int main(void)
 		{"what ran before the first call is its function's", what_ran_outside_of_calls},
 		{"what was jumped into is told", what_was_jumped_into},
 		{"code without a name is counted", code_without_a_name},
+		{"a function between stretches of code without a name is not of it",
+			code_without_a_name_around_a_function},
 		{"programs of one thread, and of one file, add up", several_programs},
 		{"what is missing is told", losses},
 	};
