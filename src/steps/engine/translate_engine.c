@@ -250,17 +250,21 @@ static bool is_in_cache(const struct traced_program *p, uint64_t pc)
 /* Stands in the midst of a block: nobody knows how much of it was executed. */
 static void drop_pending(struct translate_engine *e, struct translated_thread *d)
 {
+	char text[128];
+
 	if (!d->has_pending || d->pending.n < 2) {
 		translated_settle(e, d, 0);
 		return;
 	}
 	d->has_pending = false;
 	d->n_rounds = 0;
+	snprintf(text, sizeof(text),
+		"ended within a row of up to %u instructions, which are left out", d->pending.n);
 	if (d->is_in)
-		step_session_mark(e->s, d->track, STEP_MARK_LOST, 0, 0, 0);
-	step_session_note(e->s,
-		"thread %u was ended within a row of up to %u instructions, which are not in the trace",
-		d->track->tid, d->pending.n);
+		step_session_pause(e->s, d->track, STEP_WHY_ENGINE, text);
+	d->is_marked_in = false;
+	trace_writer_loss(e->s->env.w, e->s->life_stream, clock_mono_ns(), RECORD_LOSS_NOTE, 1,
+		"a thread was ended within a row of instructions, which are left out");
 }
 
 /* The system call that it never came back from. */
@@ -485,6 +489,9 @@ int translate_engine_accepts(const struct step_session *s, struct err *err)
 
 	if (what)
 		return err_set(err, ERR_UNSUPPORTED, "engine 'translate' does not do %s", what);
+	/* What runs for long is stepped unless somebody asks for all of it, which is a lot. */
+	if (o->n_pids && !o->engine)
+		return err_set(err, ERR_UNSUPPORTED, "%s", "");
 	if (o->command && launch_find(o->command[0], &path, NULL) == 0 && is_32bit(path))
 		rc = err_set(err, ERR_UNSUPPORTED,
 			"engine 'translate' does not do 32-bit programs, and '%s' is one",
