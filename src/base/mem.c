@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mem.h"
 
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define MUCH_BYTES	((size_t)31 << 20)
-#define MMAP_BYTES	(32 << 20) /* the most that mallopt takes: what is larger is mapped apart */
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 static void (*failure_hook)(size_t bytes);
 
@@ -46,22 +40,6 @@ static int injected_failure(void)
 			return 0;
 	}
 	return atomic_fetch_sub_explicit(&injected_left, 1, memory_order_relaxed) == 1;
-}
-
-void mem_expect_much(void)
-{
-	uintptr_t first;
-	void *p;
-
-	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
-	mallopt(M_TRIM_THRESHOLD, 4 * MMAP_BYTES);
-	p = malloc(MUCH_BYTES);
-	if (!p)
-		return;
-	first = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & -HUGE_PAGE_BYTES;
-	madvise((void *)first, ((uintptr_t)p + MUCH_BYTES - first) & -HUGE_PAGE_BYTES,
-		MADV_HUGEPAGE);
-	free(p); /* it stays the heap's */
 }
 
 void *mem_alloc(size_t bytes)

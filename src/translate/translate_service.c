@@ -104,7 +104,8 @@ static const char *const whys[] = {
 	[TRANSLATE_WHY_TRACED] = "it is traced by another process",
 	[TRANSLATE_WHY_MEMORY] = "there is no memory for translated code",
 	[TRANSLATE_WHY_FAULT] = NULL, /* it dies, as it would without us */
-	[TRANSLATE_WHY_CONFINED] = "it sets up a filter of system calls (seccomp), by which one made for us could end it",
+	[TRANSLATE_WHY_CONFINED] =
+		"it sets up a filter of system calls (seccomp), by which one made for us could end it",
 	[TRANSLATE_WHY_BLOCKS] = "it has more blocks than can be numbered",
 	[TRANSLATE_WHY_ASKED] = NULL,
 };
@@ -149,9 +150,11 @@ static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct tran
 	const struct translator_place *place = &t->program->place;
 	struct translate_boot boot;
 
-	if (at < place->slots || at >= place->end || !program_read(t->program, at, &boot, sizeof(boot)))
+	if (at < place->slots || at >= place->end ||
+		!program_read(t->program, at, &boot, sizeof(boot)))
 		return false;
-	*area = (struct translate_thread){.pc = boot.pc, .flags = boot.flags, .program_gs = boot.gs_base};
+	*area = (struct translate_thread){
+		.pc = boot.pc, .flags = boot.flags, .program_gs = boot.gs_base};
 	memcpy(area->regs, boot.regs, sizeof(area->regs));
 	return true;
 }

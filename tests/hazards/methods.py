@@ -67,6 +67,7 @@ Method("counts", "counts", "run", "", figures="lcov")
 Method("translate", "plain", "launch", "count -o {trace}")
 # What libc does before main is the same for all, and most of the instructions.
 both("steps_ptrace", "static", "launch", "steps --engine ptrace --from main -o {trace}", work="tiny")
+Method("steps_translate", "static", "launch", "steps --engine translate -o {trace}", work="tiny")
 both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps", work="third")
 both("sample", "plain", "launch", "record -o {trace}", figures=None)
 # Programs with a JVM: calls of Java's methods; and samples, whose stacks are walked by what the JVM says of itself.

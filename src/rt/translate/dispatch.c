@@ -55,7 +55,8 @@ static bool follows_call(uint64_t pc)
 		const uint8_t *p = code + CALL_LOOK - n;
 		struct insn insn;
 
-		if (insn_decode(&insn, p, n, pc - n) && insn.length == n && insn.kind == INSN_CALL_INDIRECT)
+		if (insn_decode(&insn, p, n, pc - n) && insn.length == n &&
+			insn.kind == INSN_CALL_INDIRECT)
 			return true;
 	}
 	return false;
@@ -102,7 +103,8 @@ static void set_row(struct thread *t, uint32_t table, uint64_t target, uint32_t 
 
 	if (!entry)
 		return;
-	row[0] = 1; /* while it is half done; the low bits of the row's own address never fit this */
+	row[0] =
+		1; /* while it is half done; the low bits of the row's own address never fit this */
 	row[TABLE_TARGETS / 8] = entry;
 	row[0] = -target;
 }
@@ -130,7 +132,8 @@ void translate_leave(struct thread *t, enum translate_why why)
 		cache_forget_all();
 		cache_unlock();
 	}
-	__atomic_store_n(&t->a.state, TRANSLATE_THREAD_ENDED, __ATOMIC_SEQ_CST); /* before others are looked at */
+	__atomic_store_n(&t->a.state, TRANSLATE_THREAD_ENDED,
+		__ATOMIC_SEQ_CST); /* before others are looked at */
 	is_last = !threads_live();
 	signals_restore(is_last || t->is_guest || why == TRANSLATE_WHY_ASKED);
 	/* Those that we ask by must not be blocked yet: the recorder does that. */
@@ -161,7 +164,8 @@ static bool call_vsyscall(struct thread *t)
 	if (t->a.pc < VSYSCALL_LOW || t->a.pc >= VSYSCALL_LOW + 0xc00 || (t->a.pc & 0x3ff) ||
 		!translate_copy(&back, (const void *)t->a.regs[RSP], 8))
 		return false;
-	t->a.regs[RAX] = (uint64_t)raw_call(numbers[which], t->a.regs[RDI], t->a.regs[RSI], t->a.regs[RDX]);
+	t->a.regs[RAX] =
+		(uint64_t)raw_call(numbers[which], t->a.regs[RDI], t->a.regs[RSI], t->a.regs[RDX]);
 	t->a.regs[RSP] += 8;
 	t->a.pc = back;
 	t->variant = VARIANT_PLAIN;
@@ -302,7 +306,8 @@ static bool prepare(bool is_attached)
 	if (__atomic_compare_exchange_n(
 		    &state, &before, PREPARING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		before = cache_init() && signals_init(is_attached) ? READY : FAILED;
-		__atomic_store_n(&state, before, __ATOMIC_RELEASE); /* pairs with the loads of the others */
+		__atomic_store_n(
+			&state, before, __ATOMIC_RELEASE); /* pairs with the loads of the others */
 	}
 	while (before == PREPARING) {
 		raw_call(SYS_sched_yield, 0);
@@ -317,6 +322,8 @@ void translate_start(struct translate_boot *boot)
 	struct thread *t = is_ready ? thread_new() : NULL;
 
 	if (!t) {
+		if (is_ready)
+			signals_restore(!threads_live());
 		translate_service(TRANSLATE_LEAVE, boot, TRANSLATE_WHY_MEMORY);
 		for (;;)
 			raw_call(SYS_exit_group, 127);

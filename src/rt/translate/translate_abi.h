@@ -30,29 +30,36 @@
 #define TRANSLATE_HEADER_SYMBOL "weir_translate_header"
 
 enum translate_service {
-	TRANSLATE_REGION = 1,  /* rdi: struct translate_region *, `address` and the buffer are filled in by the
+	TRANSLATE_REGION =
+		1, /* rdi: struct translate_region *, `address` and the buffer are filled in by the
 				  translator. 0: `start` .. `n_functions` are; 1: the same, but the buffer is too
 				  small: n_functions tells how many there are */
-	TRANSLATE_EXEC = 2,    /* the next system call is execve, which ends this memory if it succeeds. rdi: the
+	TRANSLATE_EXEC =
+		2, /* the next system call is execve, which ends this memory if it succeeds. rdi: the
 				  thread. The recorder reads all threads and blocks; if the call fails, goes on */
-	TRANSLATE_LEAVE = 3,   /* this thread cannot go on translated. rdi: thread, whose `regs` and `pc` are the
-				  program's; rsi: enum translate_why. The recorder lets it run on natively */
-	TRANSLATE_FORKED = 4,  /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
-	TRANSLATE_MAPS = 6,    /* rdi: thread: its last system call has changed what is mapped */
-	TRANSLATE_FILE_CODE = 7, /* rdi: struct translate_file_code *: what the file has that is mapped at `address`.
+	TRANSLATE_LEAVE =
+		3, /* this thread cannot go on translated. rdi: thread, whose `regs` and `pc` are the
+				  program's (or its translate_boot, where there is no memory for a thread); rsi: enum
+				  translate_why. The recorder lets it run on natively */
+	TRANSLATE_FORKED =
+		4, /* this is a new process, by fork: counters, events and trees begin anew. rdi: thread */
+	TRANSLATE_MAPS = 6, /* rdi: thread: its last system call has changed what is mapped */
+	TRANSLATE_FILE_CODE =
+		7, /* rdi: struct translate_file_code *: what the file has that is mapped at `address`.
 				    0: it is filled in */
-	TRANSLATE_REPORT = 5,  /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
+	TRANSLATE_REPORT =
+		5, /* rdi: a zero-terminated sentence: a defect of ours that did no harm */
 };
 
 enum translate_why {
 	TRANSLATE_WHY_INSTRUCTION = 1, /* an instruction that is not known, at pc */
 	TRANSLATE_WHY_GS,	       /* the program uses gs itself */
-	TRANSLATE_WHY_TRACED,	       /* it wants to be traced by another process (PTRACE_TRACEME) */
-	TRANSLATE_WHY_MEMORY,	       /* no memory for translated code */
-	TRANSLATE_WHY_FAULT,	       /* it dies: the instruction at pc is to fault natively */
-	TRANSLATE_WHY_ASKED,	       /* the recorder has asked for it */
-	TRANSLATE_WHY_CONFINED,	       /* it is about to get a filter of system calls */
-	TRANSLATE_WHY_BLOCKS,	       /* more blocks than there are numbers */
+	TRANSLATE_WHY_TRACED,	/* it wants to be traced by another process (PTRACE_TRACEME) */
+	TRANSLATE_WHY_MEMORY,	/* no memory for translated code */
+	TRANSLATE_WHY_FAULT,	/* it dies: the instruction at pc is to fault natively */
+	TRANSLATE_WHY_ASKED,	/* the recorder has asked for it */
+	TRANSLATE_WHY_CONFINED, /* it is about to get a filter of system calls */
+	TRANSLATE_WHY_BLOCKS,	/* more blocks than there are numbers */
 };
 
 /* Where another observer has put a breakpoint (a uprobe), memory is not what the program executes. */
@@ -68,8 +75,8 @@ struct translate_region {
 	uint64_t start, end; /* the mapping; equal: nothing executable is there */
 	uint32_t flags;	     /* TRANSLATE_REGION_* */
 	uint32_t n_functions;
-	uint64_t functions;  /* address of a buffer: struct translate_function, by start */
-	uint64_t n_room;     /* of the buffer */
+	uint64_t functions; /* address of a buffer: struct translate_function, by start */
+	uint64_t n_room;    /* of the buffer */
 };
 #define TRANSLATE_REGION_FILE	  1u /* of a file, private */
 #define TRANSLATE_REGION_WRITABLE 2u
@@ -86,28 +93,32 @@ struct translate_function {
 /* What is executed as a whole, from its first instruction to its last, unless one of them faults. Rows are
  * never changed once they are counted in header.n_blocks, but for `flags`. */
 struct translate_block {
-	uint64_t pc;	   /* of the first instruction, in the program */
-	uint32_t bytes;	   /* of the program's instructions, which follow each other */
+	uint64_t pc;	/* of the first instruction, in the program */
+	uint32_t bytes; /* of the program's instructions, which follow each other */
 	uint16_t n_insns;
-	uint16_t flags;	   /* TRANSLATE_BLOCK_* */
-	uint64_t code;	   /* address of a copy of these bytes, as they were when it was translated */
-	uint64_t cache;	   /* where it is in translated code */
+	uint16_t flags; /* TRANSLATE_BLOCK_* */
+	uint64_t code;	/* address of a copy of these bytes, as they were when it was translated */
+	uint64_t cache; /* where it is in translated code */
 	uint32_t cache_bytes;
-	uint32_t group;	   /* number of the first block of those that were translated together */
+	uint32_t group; /* number of the first block of those that were translated together */
 };
-#define TRANSLATE_BLOCK_ENTRY	 1u /* has an event TRANSLATE_EVENT_ENTER: a function begins here */
-#define TRANSLATE_BLOCK_LANDING	 2u /* has an event TRANSLATE_EVENT_LAND: a place behind a call that was jumped to */
-#define TRANSLATE_BLOCK_RETURN	 4u /* ends with a return, which has an event TRANSLATE_EVENT_RETURN */
-#define TRANSLATE_BLOCK_SYSCALL	 8u /* ends with a system call */
-#define TRANSLATE_BLOCK_CALL	 16u /* ends with a call */
-#define TRANSLATE_BLOCK_STALE	 32u /* its code has changed since, or is gone */
+#define TRANSLATE_BLOCK_ENTRY 1u /* has an event TRANSLATE_EVENT_ENTER: a function begins here */
+#define TRANSLATE_BLOCK_LANDING                                                                    \
+	2u /* has an event TRANSLATE_EVENT_LAND: a place behind a call that was jumped to */
+#define TRANSLATE_BLOCK_RETURN                                                                     \
+	4u /* ends with a return, which has an event TRANSLATE_EVENT_RETURN */
+#define TRANSLATE_BLOCK_SYSCALL 8u  /* ends with a system call */
+#define TRANSLATE_BLOCK_CALL	16u /* ends with a call */
+#define TRANSLATE_BLOCK_STALE	32u /* its code has changed since, or is gone */
 
 /* What a thread did, in the order in which it did it. */
 struct translate_event {
-	uint64_t sp;	/* rsp in front of the instruction: at an entry it points to the return address, at a
+	uint64_t
+		sp; /* rsp in front of the instruction: at an entry it points to the return address, at a
 			   return too. Of TRANSLATE_EVENT_SIGNAL: rsp of what was interrupted; of _SIGRETURN: rsp that
 			   it goes on with */
-	uint64_t cost[2]; /* the thread's two sums of instructions, which only grow: all blocks that were begun
+	uint64_t cost
+		[2]; /* the thread's two sums of instructions, which only grow: all blocks that were begun
 			     before this event, its own block included for returns, not included for entries and
 			     landings */
 	uint32_t block; /* number of the block that it stands in */
@@ -117,7 +128,7 @@ enum translate_event_kind {
 	TRANSLATE_EVENT_ENTER = 1,
 	TRANSLATE_EVENT_RETURN,
 	TRANSLATE_EVENT_LAND,
-	TRANSLATE_EVENT_SIGNAL,	   /* a handler is about to run; the block is its first one's, or TRANSLATE_NO_BLOCK */
+	TRANSLATE_EVENT_SIGNAL, /* a handler is about to run; the block is its first one's, or TRANSLATE_NO_BLOCK */
 	TRANSLATE_EVENT_SIGRETURN, /* a handler has ended */
 	TRANSLATE_EVENT_FAULT, /* the block was left in front of an instruction that faulted: `sp` says how many of its
 				  instructions were not executed (and are in the sums all the same) */
@@ -129,12 +140,16 @@ enum translate_event_kind {
  * With TRANSLATE_OPTION_STEPS the buffer has 32-bit words in place of events: the number of each block that is
  * begun, and these, each with so many words behind it. Numbers of 64 bits are two words, the low one first.
  */
-#define TRANSLATE_WORD_FIRST  0xff000000u
-#define TRANSLATE_WORD_REPEAT 0xff000001u /* 2: rcx in front of a repeated string instruction of the block */
+#define TRANSLATE_WORD_FIRST 0xff000000u
+#define TRANSLATE_WORD_REPEAT                                                                      \
+	0xff000001u /* 2: rcx in front of a repeated string instruction of the block */
 #define TRANSLATE_WORD_REPEATED 0xff000002u /* 2: rcx behind it, or where it faulted */
-#define TRANSLATE_WORD_FAULT  0xff000003u /* 1: so many instructions of the block were not executed */
-#define TRANSLATE_WORD_CALL   0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
-#define TRANSLATE_WORD_SIGNAL 0xff000005u /* 4: signal, si_code, address: a handler is about to run */
+#define TRANSLATE_WORD_FAULT                                                                       \
+	0xff000003u /* 1: so many instructions of the block were not executed */
+#define TRANSLATE_WORD_CALL                                                                        \
+	0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
+#define TRANSLATE_WORD_SIGNAL                                                                      \
+	0xff000005u /* 4: signal, si_code, address: a handler is about to run */
 
 #define TRANSLATE_EVENT_BYTES 32u
 
@@ -148,11 +163,12 @@ struct translate_thread {
 	uint64_t events, events_end, events_at;
 	uint64_t counters;
 	uint64_t n_lost_buffers;
-	uint64_t pc; /* of the program; valid when it stands in a service */
+	uint64_t pc;	   /* of the program; valid when it stands in a service */
 	uint64_t regs[16]; /* rax rcx rdx rbx rsp rbp rsi rdi r8 .. r15, the same */
 	uint64_t flags;
 	uint64_t program_gs;
-	uint64_t kept_mask; /* SIGTRAP and SIGSEGV, where the program has them blocked; valid when it leaves */
+	uint64_t
+		kept_mask; /* SIGTRAP and SIGSEGV, where the program has them blocked; valid when it leaves */
 	uint64_t vfork_of; /* address of the thread that waits for this one, 0 = none */
 };
 enum translate_thread_state {
@@ -174,27 +190,32 @@ struct translate_arena {
 struct translate_header {
 	uint32_t magic, version;
 	/* These two are distances from the field itself to what it means, in the file and in memory. */
-	uint64_t start;	       /* where a thread begins in the translator: rsp is any stack of ours, rdi is struct
+	uint64_t
+		start; /* where a thread begins in the translator: rsp is any stack of ours, rdi is struct
 				  translate_boot * */
-	uint64_t service;      /* the int3 */
-	uint64_t waits;	       /* a distance, too */
-	uint64_t cache_low, cache_high; /* all translated code is between these; not all of that is ours */
-	uint64_t blocks;       /* address of struct translate_block[] */
+	uint64_t service; /* the int3 */
+	uint64_t waits;	  /* a distance, too */
+	uint64_t cache_low,
+		cache_high; /* all translated code is between these; not all of that is ours */
+	uint64_t blocks;    /* address of struct translate_block[] */
 	uint32_t n_blocks;
 	uint32_t n_threads;    /* rows in use or not */
 	uint64_t threads;      /* address of u64[]: struct translate_thread * */
 	uint64_t options;      /* TRANSLATE_OPTION_*; the recorder writes it before the start */
 	uint64_t n_left_alone; /* threads that have left */
-	uint64_t arenas;       /* address of struct translate_arena[]: executable memory of ours beside the image */
+	uint64_t
+		arenas; /* address of struct translate_arena[]: executable memory of ours beside the image */
 	uint64_t n_arenas;
-	uint64_t mappings;     /* address of struct translate_mapping[]: all that there is beside the image */
+	uint64_t
+		mappings; /* address of struct translate_mapping[]: all that there is beside the image */
 	uint64_t n_mappings;
 };
 #define TRANSLATE_MAPPINGS_MAX 8192u
 _Static_assert(sizeof(struct translate_header) == 120, "entry.S has its size");
 #define TRANSLATE_OPTION_COUNT 1u /* counters and cost sums in blocks */
 #define TRANSLATE_OPTION_CALLS 2u /* events of calls and returns */
-#define TRANSLATE_OPTION_STEPS 4u /* a u32 number for each block that is begun, in place of events */
+#define TRANSLATE_OPTION_STEPS                                                                     \
+	4u /* a u32 number for each block that is begun, in place of events */
 
 /* What the recorder hands to the first thread, or to each one that it attaches to. */
 struct translate_boot {
