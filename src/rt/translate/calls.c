@@ -146,6 +146,8 @@ static bool make_confined(struct thread *t)
 	if (is_question)
 		return make(t);
 	is_confined = true;
+	if (header.options & TRANSLATE_OPTION_STEPS)
+		return make(t); /* with as few calls of ours as can be */
 	return leave_and_make(t, TRANSLATE_WHY_CONFINED);
 }
 
