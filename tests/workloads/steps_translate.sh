@@ -65,7 +65,7 @@ check "the program ends as always" cmp leaves.out <(./flags)
 check "the trace says where" eval '"$WEIR" export steps leaves.weir | grep -q "untraced"'
 if small exact32 exact.S -m32 2>/dev/null; then
 	"$WEIR" steps -o small.weir -- ./exact32 2>small.txt
-	check "32-bit programs are traced by another engine" grep -q "engine 'translate' does not do 32-bit programs.*taken is 'ptrace'" small.txt
+	check "32-bit programs are traced by another engine" grep -q "engine 'translate' does not do 32-bit programs.*'ptrace' is used instead" small.txt
 	check "in whole" grep -q "104 steps.*by ptrace" small.txt
 	"$WEIR" steps -o execs.weir -- sh -c 'exec ./exact32' 2>execs.txt
 	check "one that is come to by exec: steps are missing, it is said" grep -q "steps lost" execs.txt

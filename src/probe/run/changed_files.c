@@ -13,7 +13,7 @@ static void look_at(struct probe_session *s, const struct target *t)
 {
 	struct stat now;
 
-	if (stat(t->path, &now) < 0)
+	if (!t->inode || stat(t->path, &now) < 0) /* not of a file that was looked for by its path */
 		return;
 	if (now.st_dev != t->device || now.st_ino != t->inode)
 		session_note(s,

@@ -188,7 +188,7 @@ static int start(void *ctx, struct err *err)
 		step_session_process(s, s->run.child.pid, false);
 	s->env.modules->has_started = true;
 	if (s->refused.code && s->refused.text[0])
-		step_session_note(s, "%s; taken is '%s'", s->refused.text, s->engine->name);
+		step_session_note(s, "%s: '%s' is used instead", s->refused.text, s->engine->name);
 	s->flushed_ns = s->progress_ns = clock_mono_ns();
 	trace_writer_numbers(s->env.w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);

@@ -379,7 +379,7 @@ static void test_modes_not_seen(void)
 static void test_formats(void)
 {
 	static const char script[] =
-		"syscall:read:entry, syscall:write:entry { printf(\"%d %s\\n\", arg0, comm); }\n"
+		"syscall:read:entry, syscall:write:entry { printf(\"%d %s\\n\", pid, comm); }\n"
 		"begin { @x[1] = 1; print(@x, 3); print((1, \"a\")); clear(@x); exit(); time(); }";
 	struct check_world w;
 	struct stream *s;
@@ -399,6 +399,11 @@ static void test_formats(void)
 	CHECK_EQ(s->formats.v[4].n_args, 1);
 	CHECK_STR(s->formats.v[5].text, "%H:%M:%S\n");
 	CHECK_EQ(((const struct meaning *)w.script->clauses->body->a->meaning[MODE_32])->format, 0);
+	check_world_release(&w);
+	/* An argument has 32 bits in one mode and 64 in the other, and is shown with as many. */
+	check_world_init(&w, "syscall:read:entry, syscall:write:entry { printf(\"%x\\n\", arg0); }");
+	CHECK(check_world_run(&w));
+	CHECK_EQ(w.s.stream->formats.n, 2);
 	check_world_release(&w);
 }
 
