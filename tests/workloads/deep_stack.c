@@ -7,7 +7,7 @@
 static volatile unsigned long sink;
 __attribute__((noipa)) static void work(void)
 {
-	for (unsigned long i = 0; i < 150000000; i++)
+	for (unsigned long i = 0; i < 600000000; i++)
 		sink += i;
 }
 __attribute__((noipa)) static void leave_hole(size_t n)
