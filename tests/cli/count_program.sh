@@ -44,6 +44,7 @@ for i in 1 2 3; do
 	check "a storm of threads, forks and signals, $i: all are counted" \
 		grep -qE '\(15 processes, 221 threads\)' err.txt
 	equal "a storm of threads, forks and signals, $i: nothing is lost" 0 "$(grep -c losses err.txt)"
+	! grep losses err.txt || "$WEIR" report loss trace.weir | grep -v '^ *0 '
 done
 fails "what cannot be run is told" 1 "'./none': cannot run: No such file" "$WEIR" count -- ./none
 printf '#!/no/such/interpreter\n' >odd && chmod +x odd
