@@ -28,7 +28,7 @@
 #define STOP_ALL_NS   5000000000u
 #define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
 #define RSEQ_TRIES    100
-#define EARLY_NS      1000000000u /* so long a thread waits for who has made it */
+#define EARLY_NS      4000000000u /* so long a thread waits for who has made it, which may have to wait for a processor */
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \

@@ -15,6 +15,11 @@
 #define RESERVE_TRIES 64
 #define RESERVE_STEP  (16ull << 30)
 #define COPY_BYTES  (GROUP_BYTES_MAX + 64)
+#define LOCK_NAMELESS 1u
+/* Turns of waiting for the lock: so many at once, then giving way, then naps of a millisecond. */
+#define LOCK_SPINS  200
+#define LOCK_YIELDS 2000
+#define LOCK_NAPS   3000
 
 struct arena {
 	uint64_t start, at, end;
@@ -35,7 +40,7 @@ static struct arena arenas[N_ARENAS];
 static struct translate_arena arena_rows[N_ARENAS];
 static uint32_t n_arenas, n_groups, n_exits;
 static uint32_t *hash; /* number of a block + 1; all entries stay */
-static uint32_t lock;
+static uint32_t lock; /* the thread that has it; 0 = nobody, LOCK_NAMELESS = one that may not ask who it is */
 
 static bool can_note(void)
 {
@@ -81,15 +86,47 @@ bool cache_init(void)
 	return header.blocks && groups && exits && notes && hash;
 }
 
+/*
+ * A child of vfork has its parent's memory, and the kernel may kill the parent's threads where they stand: who has
+ * the lock is then gone. That is asked only after a time in which no thread that lives has it, since a child may see
+ * other numbers of threads. What was being made then is not in any table yet, or whole.
+ */
+static bool owner_is_gone(uint32_t owner)
+{
+	return owner != LOCK_NAMELESS && raw_call(SYS_kill, owner, 0) == -ESRCH;
+}
+
+static void wait_for_lock(void)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	uint32_t owner, was = 0;
+
+	for (unsigned i = 0; (owner = __atomic_load_n(&lock, __ATOMIC_RELAXED)); i++) {
+		if (owner != was) {
+			was = owner;
+			i = 0;
+		}
+		if (i < LOCK_SPINS)
+			__builtin_ia32_pause();
+		else if (i < LOCK_YIELDS || is_confined)
+			raw_call(SYS_sched_yield, 0);
+		else if (i < LOCK_NAPS || !owner_is_gone(owner))
+			raw_call(SYS_nanosleep, &nap, 0);
+		else
+			__atomic_compare_exchange_n(&lock, &owner, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+}
+
 /* Short: only while something is translated. */
 void cache_lock(void)
 {
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) /* pairs with cache_unlock */
-		for (unsigned i = 0; __atomic_load_n(&lock, __ATOMIC_RELAXED); i++)
-			if (i > 200)
-				raw_call(SYS_sched_yield, 0);
-			else
-				__builtin_ia32_pause();
+	uint32_t me = is_confined ? LOCK_NAMELESS : raw_tid(), nobody = 0;
+
+	while (!__atomic_compare_exchange_n(
+		&lock, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) { /* pairs with cache_unlock */
+		nobody = 0;
+		wait_for_lock();
+	}
 }
 
 void cache_unlock(void)
