@@ -437,17 +437,17 @@ bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes)
 /* What one system call takes. */
 #define PARTS_MAX 512
 
-/* How many parts from the first on are whole; the kernel copies up to the first that is not there. */
+/* How many of the parts, one or more, are whole; the kernel copies up to the first that is not there. */
 static size_t read_some_parts(pid_t pid, struct proc_part *parts, size_t n, ssize_t *copied)
 {
 	struct iovec local[PARTS_MAX], remote[PARTS_MAX];
-	size_t whole = 0;
+	size_t i = 0, whole = 0;
 	ssize_t left;
 
-	for (size_t i = 0; i < n; i++) {
+	do {
 		local[i] = (struct iovec){parts[i].to, parts[i].bytes};
 		remote[i] = (struct iovec){(void *)(uintptr_t)parts[i].addr, parts[i].bytes};
-	}
+	} while (++i < n);
 	*copied = left = process_vm_readv(pid, local, n, remote, n, 0);
 	while (whole < n && left >= (ssize_t)parts[whole].bytes)
 		left -= (ssize_t)parts[whole++].bytes;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # weir count: links of all kinds get the same files in the same order, copies instead of objects, and the
 # programs do what they did.
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 export WEIR_CACHE=$PWD/cache
 unset COMPILER_PATH XDG_CACHE_HOME WEIR_OUT

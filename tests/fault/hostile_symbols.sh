@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Files that were made to exhaust whoever reads symbols from them: each is read within the limits that
 # weir-symbols(1) states under LIMITS, and the command ends by itself, with a sentence or a result.
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 make=$ROOT/tests/fault/hostile_symbols.py
 seconds=20 address_space=$((3 << 30))

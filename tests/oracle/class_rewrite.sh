@@ -2,6 +2,7 @@
 # Rewritten classes, judged by JVMs: their verifier takes each, programs do what they did, and as many calls are
 # entered and left as the program counts itself.
 # weir-test: once: the classes run in a JVM; the rewriter itself is fuzzed with sanitizers
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 fixtures=$ROOT/tests/fixtures/class_rewrite
 rewrite=$BUILD/tests/oracle/class_rewrite

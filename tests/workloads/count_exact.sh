@@ -2,6 +2,7 @@
 # Instructions and calls of each function are those that callgrind sees in the plain program, for
 # deterministic programs; each difference is listed with its cause. Sums and arcs agree.
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 count_options=-v

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Link-time optimisation: what gcc's plug-in makes is counted, function by function as callgrind sees it; of what
 # cannot be counted (clang, plug-ins that nobody knows) the reports say so.
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 mkdir -p src tmp

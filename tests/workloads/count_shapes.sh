@@ -2,6 +2,7 @@
 # Code of odd shapes is counted as callgrind sees it, instruction by instruction; what cannot be is told, timed and in
 # no figure: never a figure that looks whole and is not.
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 count_options=-v

@@ -171,7 +171,7 @@ static int compare_sections(
 
 	for (size_t i = 0; i < f->text.sections.n; i++) {
 		const struct image_segment *t = &f->text.sections.v[i];
-		struct extent s;
+		struct extent s = {0};
 
 		if (!find_code_section(m, image, t->name, &s))
 			continue;
