@@ -383,7 +383,8 @@ class Trace:
             elif minor == 2:
                 functions[n[0]] = {"name": self.frame_name(n[0]), "address": self.frames[n[0]][4], "bytes": n[1],
                                    "reason": self.strings[n[2]], "fragment": bool(n[4] & 1),
-                                   "object": self.strings[n[5]], "blocks": []}
+                                   "object": self.strings[n[5]], "blocks": [],
+                                   "image": self.images[self.frames[n[0]][2]][1] if self.frames[n[0]][2] else ""}
             elif minor == 3:
                 block = dict(zip(("address", "end", "instructions", "cost", "count"), n[1:]), lines=[])
                 functions[n[0]]["blocks"].append(block)
