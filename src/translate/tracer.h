@@ -140,7 +140,8 @@ struct translate_tracer {
 	bool is_over; /* threads are asked to leave, and let go then */
 	bool is_late; /* they are let go wherever they stand */
 	pid_t command_pid;
-	bool is_launching; /* it has not made its exec */
+	bool is_launching;    /* it has not made its exec */
+	bool has_lost_rights; /* a program, and that was told */
 	struct err launch_failed;
 	uint64_t n_numbers;
 	VEC(struct traced_program *) programs;

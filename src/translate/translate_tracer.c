@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/lost_rights.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
 #include "translate/tracer.h"
@@ -28,7 +29,8 @@
 #define STOP_ALL_NS   5000000000u
 #define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
 #define RSEQ_TRIES    100
-#define EARLY_NS      4000000000u /* so long a thread waits for who has made it, which may have to wait for a processor */
+#define EARLY_NS                                                                                   \
+	4000000000u /* so long a thread waits for who has made it, which may have to wait for a processor */
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
@@ -171,6 +173,15 @@ static void ended(struct translate_tracer *s, pid_t tid, int status)
 		traced_gone(s, t, true, status);
 }
 
+static void tell_lost_rights(struct translate_tracer *s, pid_t pid)
+{
+	char *sentence = process_lost_rights(pid, &s->has_lost_rights);
+
+	if (sentence)
+		translate_note(s, "%s", sentence);
+	free(sentence);
+}
+
 static int event_exec(struct translate_tracer *s, pid_t pid)
 {
 	unsigned long former = 0;
@@ -181,6 +192,7 @@ static int event_exec(struct translate_tracer *s, pid_t pid)
 		settle(s);
 	ptrace(PTRACE_GETEVENTMSG, pid, NULL, &former);
 	t = traced_exec(s, pid, (pid_t)former);
+	tell_lost_rights(s, pid);
 	if (s->is_over || traced_begin(s, t, &status))
 		return 0;
 	ended(s, pid, status);

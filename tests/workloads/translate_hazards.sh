@@ -116,3 +116,20 @@ else
 fi
 kill -INT $probe 2>/dev/null
 wait $probe
+
+# --- programs with rights of their own
+place=$(mktemp -d /tmp/weir-rights-XXXXXX) && chmod 777 "$place"
+as() { setpriv --reuid $1 --regid $1 --clear-groups "${@:2}"; }
+if [ "$(id -u)" = 0 ] && as 65534 test -x "$WEIR" 2>as.txt; then
+	cp "$(type -P true)" "$place/with_rights" && chmod 4755 "$place/with_rights"
+	for command in count steps "steps --engine ptrace --max 1000"; do
+		for user in 65534 0; do
+			as $user "$WEIR" $command -o "$place/$user.weir" -- "$place/with_rights" 2>rights.txt
+			equal "$command as user $user: a program that loses its rights is named" "0 $((user > 0))" \
+				"$? $(grep -c "with_rights' runs without rights" rights.txt)"
+		done
+	done
+else
+	skip "programs that lose their rights: needs root, and a weir that others may execute"
+fi
+rm -rf "$place"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/lost_rights.h"
 #include "process/proc.h"
 
 #define DETACH_NS_MAX 3000000000u
@@ -233,6 +234,15 @@ static void settle(struct ptrace_engine *e)
 }
 
 /* Only the thread that called execve is left, and it has the number of the process now. */
+static void tell_lost_rights(struct ptrace_engine *e, const struct tracee *t)
+{
+	char *sentence = process_lost_rights(t->pid, &e->has_lost_rights);
+
+	if (sentence)
+		step_session_note(e->s, "%s", sentence);
+	free(sentence);
+}
+
 static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 {
 	unsigned long message = 0;
@@ -252,6 +262,7 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 		if (e->tracees.v[i]->pid == t->pid && e->tracees.v[i] != t)
 			gone(e, e->tracees.v[i], 0);
 	step_session_exec(e->s, t->track);
+	tell_lost_rights(e, t);
 	t->n_places = 0; /* exec clears the debug registers */
 	tracee_leave_regions(e, t);
 	t->mode = TRACEE_NEW;

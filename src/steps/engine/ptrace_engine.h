@@ -18,15 +18,15 @@
 #include "base/mem.h"
 #include "steps/record/step_internal.h"
 
-#define EFLAGS_TRAP 0x100u
-#define PLACES_MAX  4 /* debug registers of a thread */
+#define EFLAGS_TRAP  0x100u
+#define PLACES_MAX   4	/* debug registers of a thread */
 #define TRACEE_CALLS 64 /* that are remembered */
 
 /* si_code of a SIGTRAP */
 #define TRAP_STEP_CALL	   1 /* behind a system call */
 #define TRAP_STEP	   2
-#define TRAP_PLACE	   4 /* debug register */
-#define TRAP_HANDLER_ENTRY 5 /* stands at the first instruction of a signal handler */
+#define TRAP_PLACE	   4	/* debug register */
+#define TRAP_HANDLER_ENTRY 5	/* stands at the first instruction of a signal handler */
 #define TRAP_UPROBE	   -100 /* ours: a step over an instruction with a uprobe */
 
 enum tracee_mode {
@@ -97,7 +97,7 @@ struct tracee {
 	bool is_held;	    /* it is such a one */
 	bool has_claimed;   /* the call in front of it may be made */
 	unsigned n_watched; /* stops for system calls left, while it runs free */
-	bool is_at_int3; /* stopped by a breakpoint instruction of its own */
+	bool is_at_int3;    /* stopped by a breakpoint instruction of its own */
 	struct tracee_call calls[TRACEE_CALLS]; /* a ring */
 	size_t n_calls;
 	cpu_set_t affinity; /* its own, while we keep it on our CPU */
@@ -114,7 +114,8 @@ struct ptrace_engine {
 	struct map early;  /* tid -> its first stop's status, when nobody said yet who it is */
 	unsigned n_live;
 	pid_t command;
-	bool is_launching; /* it has not made its exec */
+	bool is_launching;    /* it has not made its exec */
+	bool has_lost_rights; /* a program, and that was told */
 	struct err launch_failed;
 	uint64_t next_burst_ns;
 	cpu_set_t own_affinity;
@@ -202,8 +203,7 @@ enum claim { CLAIM_NONE, CLAIM_ITSELF, CLAIM_OTHER };
 /* Stands before a call that makes it the tracer of `*target`, or another thread its own tracer. */
 enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
 /* The same for one that runs free, at the entry of a call. */
-enum claim tracee_claims_in_call(
-	struct ptrace_engine *e, struct tracee *t, struct tracee **target);
+enum claim tracee_claims_in_call(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
 /* --- ptrace_engine.c --- */
 struct tracee *tracee_find(const struct ptrace_engine *e, pid_t tid);
 
