@@ -20,8 +20,8 @@
  *    the stub, and rt_sigreturn restores the rest. So the general registers are the first thing to
  *    be changed and the last to be put back. Only remote_syscall has no such way out.
  * 4. The kernel keeps one note about how to go on with a timed wait (nanosleep, poll, futex). If
- * the function makes one that is itself interrupted, which takes a SIGSTOP just then, the note of
- *    the thread's own wait is lost, and that wait ends too early.
+ *    the function makes one that is itself interrupted, which takes a SIGSTOP just then, or any
+ *    nanosleep, the note of the thread's own wait is lost, and that wait ends too early.
  * 5. If we cannot wait any longer, we let the thread go for the same reason; the stub then stays.
  */
 #include "process/ptrace/inject_internal.h"

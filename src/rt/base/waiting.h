@@ -15,11 +15,13 @@ struct wait_time {
 	long seconds, ns;
 };
 
+/* Not by nanosleep: the kernel keeps one note about how to go on with a timed wait, and a thread that does this for us
+ * may be in the midst of one (restart_syscall(2)). nanosleep takes the note as soon as it begins, ppoll never. */
 static inline void wait_ns(long ns)
 {
-	const struct wait_time limit = {0, ns};
+	struct wait_time limit = {0, ns};
 
-	raw_call(SYS_nanosleep, &limit, 0);
+	raw_call(SYS_ppoll, 0, 0, &limit, 0, 8);
 }
 
 /* Until somebody wakes it, unless the word is not `seen` any more. `flags` are

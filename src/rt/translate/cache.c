@@ -20,6 +20,7 @@
 #define LOCK_SPINS  200
 #define LOCK_YIELDS 2000
 #define LOCK_NAPS   3000
+#define NAP_NS	    1000000
 
 struct arena {
 	uint64_t start, at, end;
@@ -98,7 +99,6 @@ static bool owner_is_gone(uint32_t owner)
 
 static void wait_for_lock(void)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
 	uint32_t owner, was = 0;
 
 	for (unsigned i = 0; (owner = __atomic_load_n(&lock, __ATOMIC_RELAXED)); i++) {
@@ -111,7 +111,7 @@ static void wait_for_lock(void)
 		else if (i < LOCK_YIELDS || is_confined)
 			raw_call(SYS_sched_yield, 0);
 		else if (i < LOCK_NAPS || !owner_is_gone(owner))
-			raw_call(SYS_nanosleep, &nap, 0);
+			wait_ns(NAP_NS);
 		else
 			__atomic_compare_exchange_n(&lock, &owner, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
