@@ -28,9 +28,6 @@
 /* Where no program has anything, so that what it maps itself is where it would be without us. */
 #define IMAGE_HINT 0x1fff00000000u
 
-/* What the kernel has in rax of a call that goes on by another one. */
-#define RESTART_OTHERWISE (-516)
-
 _Static_assert(sizeof(struct translate_boot) <= PAGE, "a boot is in one page");
 
 static uint64_t page_of(uint64_t addr)
@@ -88,8 +85,9 @@ static int find_header(struct translator_image *image, struct err *err)
 	image->service =
 		image->header + offsetof(struct translate_header, service) + header.service;
 	image->waits = image->header + offsetof(struct translate_header, waits) + header.waits;
+	image->asked = image->header + offsetof(struct translate_header, asked) + header.asked;
 	if (image->start >= image->bytes || image->service >= image->bytes ||
-		image->waits >= image->bytes)
+		image->waits >= image->bytes || image->asked >= image->bytes)
 		return err_set(err, ERR_FORMAT, "is no translator: it begins outside of itself");
 	return 0;
 }
@@ -261,7 +259,7 @@ int translator_inject(const struct translator_image *image, struct remote_thread
 			sizeof(options), err);
 	if (rc == 0)
 		*place = (struct translator_place){base, base + image->header, base + image->start,
-			base + image->service, base + image->waits,
+			base + image->service, base + image->waits, base + image->asked,
 			base + image->bytes + n_threads * SLOT_BYTES, base + image->bytes};
 	return rc;
 }
@@ -321,19 +319,28 @@ int translator_start(const struct translator_place *place, struct remote_thread 
 {
 	uint64_t at = place->slots + i * SLOT_BYTES + STACK_BYTES;
 	struct user_regs_struct *r = &t->regs.r64;
-	struct translate_boot boot = {.is_attached = is_attached};
+	const struct remote_restart restart = remote_thread_restart(t);
+	struct translate_boot boot = {
+		.outcome = restart.outcome, .call = restart.call, .is_attached = is_attached};
+	uint64_t blocked;
 	int rc;
 
-	if (remote_thread_is_restarting(t)) {
-		r->rax = (int32_t)r->rax == RESTART_OTHERWISE ? SYS_restart_syscall : r->orig_rax;
-		r->rip -= 2;
+	if (restart.outcome) {
+		r->rax = (uint64_t)restart.again;
+		r->rip = restart.behind - REMOTE_SYSCALL_BYTES;
 	}
 	fill_boot(&boot, r);
-	rc = write_memory(t, at, &boot, sizeof(boot), err);
+	rc = remote_thread_get_mask(t, &boot.mask, err);
+	if (rc == 0)
+		rc = write_memory(t, at, &boot, sizeof(boot), err);
+	blocked = ~TRANSLATE_SIGNALS_RAISED | boot.mask;
 	r->orig_rax = (uint64_t)REG_NONE;
 	r->rip = place->start;
 	r->rdi = at;
 	r->rsp = at;
 	r->eflags = 0x202; /* interrupts on; direction forward, no single step */
-	return rc < 0 ? rc : remote_thread_set_regs(t, err);
+	if (rc == 0)
+		rc = remote_thread_set_regs(t, err);
+	/* The mask last: if we die in between, the translator sets the one that it has. */
+	return rc < 0 ? rc : remote_thread_set_mask(t, blocked, err);
 }

@@ -23,7 +23,7 @@ struct translator_image {
 	struct elf_file elf;
 	uint64_t low;	/* the address that its first page was linked to */
 	uint64_t bytes; /* of memory, whole pages */
-	uint64_t header, start, service, waits;
+	uint64_t header, start, service, waits, asked;
 };
 int translator_image_open(struct translator_image *image, const char *path, struct err *err);
 /* Also of one that could not be opened, or is all zero. */
@@ -32,7 +32,7 @@ void translator_image_close(struct translator_image *image);
 /* Where it is in a process. */
 struct translator_place {
 	uint64_t base; /* 0: nowhere */
-	uint64_t header, start, service, waits;
+	uint64_t header, start, service, waits, asked;
 	uint64_t end;	/* of all that was mapped for it here */
 	uint64_t slots; /* a stack to begin with, and a struct translate_boot, for each thread */
 };
@@ -43,7 +43,7 @@ int translator_inject(const struct translator_image *image, struct remote_thread
 	size_t n_threads, uint64_t options, struct translator_place *place, struct err *err);
 
 /* The thread, number `i` of those, begins in the translator when it goes on, and from there in its program where
- * it stands now. A system call that it was interrupted in is made again. */
+ * it stands now. A system call that it was interrupted in is made again; until then signals wait. */
 int translator_start(const struct translator_place *place, struct remote_thread *t, size_t i,
 	bool is_attached, struct err *err);
 

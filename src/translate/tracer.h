@@ -50,10 +50,9 @@ struct traced_thread {
 	bool is_translated;
 	bool is_ending; /* all that there is to know of it is known */
 	enum leave_state leaves;
-	uint64_t first_call; /* that it waited in when it was attached to; 0: none */
-	bool was_restarting; /* when it stopped, by a call that knows how much of a wait is left */
-	bool is_left; /* has to be let go to where its registers are (TRANSLATE_WHY_TRACED) */
-	void *data;   /* of the work */
+	bool is_let_on; /* until it can be asked */
+	bool is_left;	/* has to be let go to where its registers are (TRANSLATE_WHY_TRACED) */
+	void *data;	/* of the work */
 };
 
 struct translate_tracer;
@@ -168,7 +167,7 @@ void translate_take_all(struct translate_tracer *s);
 
 /* It is in the translator, and can leave it. */
 bool leave_is_possible(const struct traced_thread *t);
-/* It has its handlers by now. */
+/* It has its handlers by now, has made the call again that it was interrupted in by us, and holds nobody up. */
 bool leave_can_be_asked(struct traced_thread *t);
 /* Stands because we interrupted it, and waits for the others of its process. False: it did so before. */
 bool leave_stands(struct traced_thread *t);
@@ -183,6 +182,8 @@ bool leave_is_given_up(const struct traced_thread *t);
 
 /* --- translate_programs.c ---------------------------------------------------------------------- */
 
+/* One that stands, as process/ptrace/ has it; its registers are not read. */
+struct remote_thread traced_remote(const struct traced_thread *t);
 struct traced_thread *traced_find(const struct translate_tracer *s, pid_t tid);
 struct traced_program *traced_add_process(struct translate_tracer *s, pid_t pid, bool was_running);
 struct traced_thread *traced_add_thread(

@@ -58,6 +58,16 @@ struct traced_thread *traced_find(const struct translate_tracer *s, pid_t tid)
 	return i ? (struct traced_thread *)(uintptr_t)*i : NULL;
 }
 
+struct remote_thread traced_remote(const struct traced_thread *t)
+{
+	return (struct remote_thread){.pid = t->program->pid,
+		.tid = t->tid,
+		.memory_fd = t->program->memory_fd,
+		.is_64 = true,
+		.is_seized = true,
+		.is_stopped = true};
+}
+
 static struct traced_thread *add_thread(
 	struct translate_tracer *s, struct traced_program *p, pid_t tid)
 {
@@ -236,12 +246,7 @@ static int leave_exec(struct remote_thread *r, struct err *err)
 bool traced_begin(struct translate_tracer *s, struct traced_thread *t, int *status)
 {
 	struct traced_program *p = t->program;
-	struct remote_thread r = {.pid = p->pid,
-		.tid = t->tid,
-		.memory_fd = p->memory_fd,
-		.is_64 = true,
-		.is_seized = true,
-		.is_stopped = true};
+	struct remote_thread r = traced_remote(t);
 	const char *why;
 	struct err err;
 	int rc;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "process/mapped_file.h"
 #include "process/proc.h"
+#include "process/ptrace/inject_internal.h"
 #include "translate/tracer.h"
 
 #define SENTENCE_BYTES 300
@@ -131,16 +132,11 @@ static void restore_regs(struct user_regs_struct *r, const struct translate_thre
 	r->rip = area->pc;
 	r->eflags = area->flags;
 	r->gs_base = area->program_gs;
-}
-
-/* Signals that the translator never blocks, and the program has blocked. */
-static void block_kept(const struct traced_thread *t, uint64_t kept)
-{
-	uint64_t mask;
-
-	if (kept && ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(mask), &mask) == 0) {
-		mask |= kept;
-		ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(mask), &mask);
+	/* As if it had been in the call until now: the kernel makes it again, or ends it for a signal. */
+	if (area->outcome) {
+		r->rax = (uint64_t)area->outcome;
+		r->orig_rax = (uint64_t)area->call;
+		r->rip = area->pc + REMOTE_SYSCALL_BYTES;
 	}
 }
 
@@ -153,8 +149,12 @@ static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct tran
 	if (at < place->slots || at >= place->end ||
 		!program_read(t->program, at, &boot, sizeof(boot)))
 		return false;
-	*area = (struct translate_thread){
-		.pc = boot.pc, .flags = boot.flags, .program_gs = boot.gs_base};
+	*area = (struct translate_thread){.pc = boot.pc,
+		.flags = boot.flags,
+		.program_gs = boot.gs_base,
+		.mask = boot.mask,
+		.outcome = boot.outcome,
+		.call = boot.call};
 	memcpy(area->regs, boot.regs, sizeof(area->regs));
 	return true;
 }
@@ -163,6 +163,7 @@ static bool is_not_begun(const struct traced_thread *t, uint64_t at, struct tran
 static bool serve_leave(
 	struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs)
 {
+	const struct remote_thread r = traced_remote(t);
 	uint64_t why = regs->rsi;
 	struct translate_thread area;
 
@@ -175,9 +176,7 @@ static bool serve_leave(
 	t->is_translated = false;
 	t->is_left = why == TRANSLATE_WHY_TRACED;
 	restore_regs(regs, &area);
-	block_kept(t, area.kept_mask);
-	if (regs->rax == SYS_restart_syscall && t->first_call)
-		regs->rax = t->first_call; /* it has never left that one */
+	remote_thread_set_mask(&r, area.mask, NULL);
 	if (s->work->leaves)
 		s->work->leaves(s->ctx, t, why < sizeof(whys) / sizeof(whys[0]) ? whys[why] : NULL);
 	if (why < sizeof(whys) / sizeof(whys[0]) && whys[why]) {

@@ -73,12 +73,16 @@ static bool is_on_its_way(const struct translate_tracer *s, const struct traced_
 
 static void go_on(struct translate_tracer *s, struct traced_thread *t, int signal)
 {
-	if ((s->is_over && !is_on_its_way(s, t)) || t->is_left)
+	if ((s->is_over && !is_on_its_way(s, t)) || t->is_left) {
 		let_go(s, t, signal > 0 ? signal : 0);
-	else if (signal == STOP_STAYS)
+	} else if (signal == STOP_STAYS) {
 		ptrace(PTRACE_LISTEN, t->tid, NULL, NULL);
-	else
+	} else {
+		/* Any stop takes the order to stand back. */
+		if (s->is_over && t->leaves == LEAVE_NOT && !t->is_let_on)
+			ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
 		ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signal);
+	}
 }
 
 /* --- threads and processes that begin, and end ------------------------------------------------- */
@@ -260,8 +264,8 @@ static int stopped_by_signal(struct translate_tracer *s, struct traced_thread *t
 	if (leave_takes_trap(t, &info))
 		return STOP_IS_OVER;
 	if (is_service(t, &info, &regs)) {
-		thread_serve(s, t, &regs);
 		regs.orig_rax = (uint64_t)-1;
+		thread_serve(s, t, &regs);
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &regs);
 		if (!t->is_translated && !t->is_left)
 			leave_unmaps(s, t);
@@ -278,8 +282,7 @@ static int stopped_by_signal(struct translate_tracer *s, struct traced_thread *t
 /* In a system call it is as if nothing had been. */
 static void repeat_call(const struct traced_thread *t)
 {
-	struct remote_thread r = {
-		.pid = t->program->pid, .tid = t->tid, .is_64 = true, .is_stopped = true};
+	struct remote_thread r = traced_remote(t);
 
 	if (remote_thread_get_regs(&r, NULL) == 0)
 		remote_thread_repeat_call(&r, NULL);
@@ -292,15 +295,14 @@ static int stopped_by_event(struct translate_tracer *s, struct traced_thread *t,
 		s->work->stands(s->ctx, t);
 	if (!s->is_over)
 		return signal == SIGTRAP ? 0 : STOP_STAYS;
-	if (signal != SIGTRAP) { /* it does not run, and so cannot leave */
-		look_last(s, t);
-	} else if (is_on_its_way(s, t) && !leave_can_be_asked(t)) {
-		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
-		nanosleep(&(struct timespec){0, BEGIN_STEP_NS}, NULL);
-		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
-		return STOP_IS_OVER;
-	} else {
+	if (signal == SIGTRAP)
 		repeat_call(t);
+	else /* it does not run, and so cannot leave */
+		look_last(s, t);
+	if (is_on_its_way(s, t) && !leave_can_be_asked(t)) {
+		t->is_let_on = true;
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+		return STOP_IS_OVER;
 	}
 	return is_on_its_way(s, t) && leave_stands(t) ? STOP_IS_OVER : 0;
 }
@@ -355,7 +357,7 @@ static void handle(struct translate_tracer *s, pid_t tid, int status)
 	} else if (status >> 16 == PTRACE_EVENT_EXIT) { /* before anybody has said whose it is */
 		take_early(s, tid);
 		ptrace(PTRACE_CONT, tid, NULL, NULL);
-	} else if (WIFSTOPPED(status) && !s->is_over) {
+	} else if (WIFSTOPPED(status) && !s->is_late) {
 		vec_push(&s->early, ((struct early_thread){tid, clock_mono_ns()}));
 	} else if (WIFSTOPPED(status)) {
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
@@ -428,7 +430,6 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++) {
 		struct remote_thread *t = &all->all.v[i];
 		struct traced_thread *traced;
-		uint64_t call = remote_thread_is_restarting(t) ? t->regs.r64.orig_rax : 0;
 
 		if (!t->is_stopped)
 			continue;
@@ -436,7 +437,6 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 		ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (void *)(uintptr_t)OPTIONS);
 		traced = traced_add_thread(s, p, t->tid);
 		traced->is_translated = true;
-		traced->first_call = call;
 		s->work->begins(s->ctx, traced);
 	}
 	for (size_t i = 0; rc == 0 && i < all->all.n; i++)
@@ -467,17 +467,38 @@ static int attach(struct translate_tracer *s, pid_t pid, struct err *err)
 	return rc;
 }
 
+/* Threads that could not be asked yet have run for a moment. False: there are none. */
+static bool ask_again(struct translate_tracer *s)
+{
+	bool are_let_on = false;
+
+	for (size_t i = 0; i < s->threads.n; i++)
+		are_let_on |= s->threads.v[i]->is_let_on;
+	if (are_let_on)
+		nanosleep(&(struct timespec){0, BEGIN_STEP_NS}, NULL);
+	for (size_t i = 0; are_let_on && i < s->threads.n; i++) {
+		struct traced_thread *t = s->threads.v[i];
+
+		if (t->is_let_on)
+			ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+		t->is_let_on = false;
+	}
+	return are_let_on;
+}
+
 static void let_all_go(struct translate_tracer *s, uint64_t until_ns)
 {
 	for (size_t i = 0; i < s->threads.n; i++)
 		ptrace(PTRACE_INTERRUPT, s->threads.v[i]->tid, NULL, NULL);
 	while (s->threads.n && clock_mono_ns() < until_ns) {
 		int status;
-		pid_t tid = waitpid(-1, &status, __WALL);
+		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
 
+		if (tid == 0 && !ask_again(s))
+			tid = waitpid(-1, &status, __WALL);
 		if (tid > 0)
 			handle(s, tid, status);
-		else if (errno == ECHILD)
+		else if (tid < 0 && errno == ECHILD)
 			break;
 		leave_together(s);
 	}
@@ -486,8 +507,8 @@ static void let_all_go(struct translate_tracer *s, uint64_t until_ns)
 static void detach_all(struct translate_tracer *s)
 {
 	s->is_over = true;
-	let_early_go(s, UINT64_MAX);
 	let_all_go(s, clock_mono_ns() + LEAVE_NS_MAX);
+	let_early_go(s, UINT64_MAX);
 	s->is_late = true;
 	for (size_t i = s->threads.n; i--;)
 		if (leave_is_given_up(s->threads.v[i]))

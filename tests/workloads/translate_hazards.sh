@@ -38,6 +38,27 @@ kill -USR1 $pid
 wait $pid
 equal "they have not noticed it" "0: 0 wrong, worked" "$?: $(cat busy.txt)"
 
+# Waits for a time end when it is over, not before, and they do end: none begins its time anew each time.
+gcc -O1 -o waiting_threads "$fixtures/waiting_threads.c" -lpthread || exit 1
+./waiting_threads 2 >waiting.txt 2>&1 &
+pid=$!
+runs $pid
+said=
+n=0
+while kill -0 $pid 2>/dev/null && [ $n -lt 100 ]; do
+	"$WEIR" count -q -o a.weir --duration 0.0$((n % 4 + 1)) -p $pid 2>err.txt || ! kill -0 $pid 2>/dev/null ||
+		said+="$(head -n 1 err.txt) "
+	n=$((n + 1))
+done
+equal "threads that wait in 23 ways are counted for a moment, again and again" "" "$said"
+for ((i = 0; i < 100; i++)); do
+	kill -0 $pid 2>/dev/null || break
+	sleep 0.1
+done
+kill -9 $pid 2>/dev/null
+wait $pid
+equal "no wait has ended early, or begun anew, or lost a signal" "0: 0 wrong, signalled" "$?: $(cat waiting.txt)"
+
 # --- programs that trace others
 cat >tests_tracing.c <<'C'
 /* As gdb does to see what ptrace can do: a child in the same memory that is traced, beside one that is made by vfork

@@ -24,9 +24,23 @@ int remote_thread_wait_event(struct remote_thread *t, uint64_t deadline_ns, stru
 
 int remote_thread_get_regs(struct remote_thread *t, struct err *err);
 int remote_thread_set_regs(struct remote_thread *t, struct err *err);
+/* Of signals: the one that it has when no system call (sigsuspend) has lent it another. */
+int remote_thread_get_mask(const struct remote_thread *t, uint64_t *mask, struct err *err);
+int remote_thread_set_mask(const struct remote_thread *t, uint64_t mask, struct err *err);
 int remote_thread_gone(const struct remote_thread *t, struct err *err);
 /* It stands, by an interruption: replaces an EINTR that only we have caused. */
 int remote_thread_repeat_call(struct remote_thread *t, struct err *err);
+
+#define REMOTE_SYSCALL_BYTES 2 /* of the 64-bit instruction */
+
+/* A system call that the kernel is about to make again, of a 64-bit thread. */
+struct remote_restart {
+	int64_t outcome; /* in rax: -ERESTARTSYS and its like; 0: there is none */
+	int64_t call;	 /* in orig_rax */
+	uint64_t behind; /* the instruction */
+	int64_t again;	 /* number of the call that it makes: the same, or restart_syscall */
+};
+struct remote_restart remote_thread_restart(const struct remote_thread *t);
 
 /* --- remote_frame.c ----------------------------------------------------------------------- */
 

@@ -43,11 +43,6 @@
 
 #define CLOSE_32 6
 
-#ifndef PTRACE_GETSIGMASK
-#define PTRACE_GETSIGMASK 0x420a
-#define PTRACE_SETSIGMASK 0x420b
-#endif
-
 static const uint8_t stub64[REMOTE_STUB_BYTES] = {
 	0x48, 0x89, 0xc7, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xf7, 0xcc, 0xcc, 0xcc, 0xcc};
 static const uint8_t stub32[REMOTE_STUB_BYTES] = {
@@ -125,19 +120,15 @@ static int set_vectors(const struct remote_state *s, struct err *err)
 	return 0;
 }
 
-static int set_mask(const struct remote_thread *t, uint64_t mask, struct err *err)
-{
-	if (ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask) < 0)
-		return err_sys(err, errno, "thread %d: setting its signal mask", t->tid);
-	return 0;
-}
-
 static int state_save(struct remote_state *s, const struct remote_thread *t, struct err *err)
 {
+	int rc;
+
 	memset(s, 0, sizeof(*s));
 	s->thread = *t;
-	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(s->signal_mask), &s->signal_mask) < 0)
-		return err_sys(err, errno, "thread %d: reading its signal mask", t->tid);
+	rc = remote_thread_get_mask(t, &s->signal_mask, err);
+	if (rc < 0)
+		return rc;
 	if (!get_set(t, NT_X86_XSTATE, s->xstate, sizeof(s->xstate), &s->n_xstate))
 		return err_sys(err, errno, "thread %d: reading its vector registers", t->tid);
 	if (!t->is_64 && !get_set(t, NT_PRFPREG, s->x87, sizeof(s->x87), &s->n_x87))
@@ -150,7 +141,7 @@ static int state_restore(const struct remote_state *s, struct remote_thread *t, 
 	int rc = set_vectors(s, err);
 
 	if (rc == 0)
-		rc = set_mask(t, s->signal_mask, err);
+		rc = remote_thread_set_mask(t, s->signal_mask, err);
 	t->regs = s->thread.regs;
 	return rc == 0 ? remote_thread_set_regs(t, err) : rc;
 }
@@ -167,7 +158,7 @@ static int block_signals(const struct remote_state *s, struct err *err)
 
 		mask = (mask & ~bit) | (s->signal_mask & bit);
 	}
-	return set_mask(&s->thread, mask, err);
+	return remote_thread_set_mask(&s->thread, mask, err);
 }
 
 /* --- the call ------------------------------------------------------------------------------ */

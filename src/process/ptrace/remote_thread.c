@@ -48,6 +48,10 @@
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
+#ifndef PTRACE_GETSIGMASK
+#define PTRACE_GETSIGMASK 0x420a
+#define PTRACE_SETSIGMASK 0x420b
+#endif
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
 #endif
@@ -188,6 +192,20 @@ int remote_thread_set_regs(struct remote_thread *t, struct err *err)
 	return 0;
 }
 
+int remote_thread_get_mask(const struct remote_thread *t, uint64_t *mask, struct err *err)
+{
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(*mask), mask) < 0)
+		return err_sys(err, errno, "thread %d: reading its signal mask", t->tid);
+	return 0;
+}
+
+int remote_thread_set_mask(const struct remote_thread *t, uint64_t mask, struct err *err)
+{
+	if (ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask) < 0)
+		return err_sys(err, errno, "thread %d: setting its signal mask", t->tid);
+	return 0;
+}
+
 bool remote_syscall_is_among(long number, bool is_64, const char *const *names)
 {
 	const char *name = syscall_name(!is_64, number);
@@ -235,6 +253,24 @@ bool remote_thread_is_restarting(const struct remote_thread *t)
 	return false;
 }
 
+/* When it has been stopped twice without being let run, the kernel has put the number in already. */
+struct remote_restart remote_thread_restart(const struct remote_thread *t)
+{
+	const struct user_regs_struct *r = &t->regs.r64;
+	struct remote_restart restart = {
+		.outcome = (int64_t)r->rax, .call = (int64_t)r->orig_rax, .behind = r->rip};
+
+	if (restart.call >= 0 && restart.outcome == SYS_restart_syscall) {
+		restart.outcome = -ERESTART_RESTARTBLOCK;
+		restart.behind += REMOTE_SYSCALL_BYTES;
+	} else if (!remote_thread_is_restarting(t)) {
+		return (struct remote_restart){0};
+	}
+	restart.again =
+		restart.outcome == -ERESTART_RESTARTBLOCK ? SYS_restart_syscall : restart.call;
+	return restart;
+}
+
 int remote_thread_repeat_call(struct remote_thread *t, struct err *err)
 {
 	long number = remote_thread_syscall(t);
@@ -276,7 +312,7 @@ static bool has_trapped(const struct remote_thread *t)
 	uint64_t blocked = 0;
 	long n;
 
-	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(blocked), &blocked) < 0)
+	if (remote_thread_get_mask(t, &blocked, NULL) < 0)
 		return false;
 	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &which, pending)) > 0) {
 		for (long i = 0; i < n; i++)

@@ -251,6 +251,7 @@ bool calls_make(struct thread *t)
 	call_put(t, number, t->result, false);
 	if ((header.options & TRANSLATE_OPTION_STEPS) && changes_maps(number))
 		translate_service(TRANSLATE_MAPS, t, 0);
+	t->a.outcome = 0;
 	t->a.regs[RAX] = (uint64_t)t->result;
 	t->a.regs[RCX] = t->a.pc;
 	t->a.regs[R11] = t->a.flags;

@@ -120,13 +120,15 @@ bool is_leaving;
 
 void translate_leave(struct thread *t, enum translate_why why)
 {
+	static bool is_released;
 	bool is_last;
 
+	t->a.mask = signals_end(t);
 	__atomic_fetch_add(&header.n_left_alone, 1, __ATOMIC_RELAXED);
 	if (t->is_guest) { /* its parent's code stays as it is, and its handlers are its own */
 		regions_unwatch();
-	} else if (!is_leaving) {
-		is_leaving = true;
+	} else if (!is_released) {
+		is_leaving = is_released = true;
 		regions_unwatch();
 		cache_lock();
 		cache_forget_all();
@@ -136,15 +138,10 @@ void translate_leave(struct thread *t, enum translate_why why)
 		__ATOMIC_SEQ_CST); /* before others are looked at */
 	is_last = !threads_live();
 	signals_restore(is_last || t->is_guest || why == TRANSLATE_WHY_ASKED);
-	/* Those that we ask by must not be blocked yet: the recorder does that. */
-	t->a.kept_mask = t->has_new_mask ? t->new_mask & SIGNALS_KEPT : t->kept_mask;
-	if (t->has_new_mask)
-		signals_release(t->new_mask & ~SIGNALS_KEPT);
-	t->has_new_mask = false;
 	raw_call(SYS_sigaltstack, &t->altstack, 0);
 	translate_service(TRANSLATE_LEAVE, t, why);
-	raw_call(SYS_rt_sigprocmask, 0, &t->a.kept_mask, 0, 8);
-	go_native(t); /* nobody was there to do it */
+	signals_release(t->a.mask); /* nobody was there to do it */
+	go_native(t);
 }
 
 /* ---- the next block ---- */
@@ -333,10 +330,12 @@ void translate_start(struct translate_boot *boot)
 	t->a.pc = boot->pc;
 	t->a.flags = boot->flags;
 	t->a.program_gs = boot->gs_base;
+	t->a.outcome = boot->outcome;
+	t->a.call = boot->call;
 	t->fault_block = NO_BLOCK;
 	raw_call(SYS_sigaltstack, 0, &t->altstack);
 	translate_set_gs((uint64_t)t);
 	signals_set_stack(t);
-	signals_take_mask(t);
+	signals_begin(t, boot->mask);
 	translate_resume(t);
 }

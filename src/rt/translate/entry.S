@@ -9,8 +9,8 @@
 #define STATE_OFFSET	 12 /* of struct translate_thread's `state` */
 #define STATE_ENDED	 2
 #define TRANSLATE_MAGIC	  0x52545257
-#define TRANSLATE_VERSION 2
-#define HEADER_BYTES	  120
+#define TRANSLATE_VERSION 3
+#define HEADER_BYTES	  128
 #define FLAG_AC		 0x40000 /* what is not aligned is a fault; JVMs try it */
 #define REG(n)		 %gs:T_REGS + 8 * (n)
 
@@ -141,6 +141,13 @@ label translate_safe_abort
 	xor %eax, %eax
 	pop %rbx
 	ret
+	/* From translate_safe_end, by the recorder: (mask, outcome, call). */
+function translate_asked
+	mov %rdi, T_WAITING_MASK(%rbx)
+	mov %rsi, T_OUTCOME(%rbx)
+	mov %rdx, T_CALL(%rbx)
+	movl $PENDING_LEAVE, T_PENDING(%rbx)
+	jmp translate_safe_abort
 
 	/* int64_t (number, args, child): the child uses no stack before it has its own. */
 function translate_clone
@@ -267,6 +274,7 @@ weir_translate_header:
 	.quad translate_begin - .
 	.quad translate_service_at - .
 	.quad translate_safe_end - .
-	.skip HEADER_BYTES - 32
+	.quad translate_asked - .
+	.skip HEADER_BYTES - 40
 
 	.section .note.GNU-stack, "", @progbits

@@ -19,8 +19,13 @@
 #define SA_NODEFER_   0x40000000u
 #define SA_RESETHAND_ 0x80000000u
 #define SA_SIGINFO_   4u
+#define SA_RESTART_   0x10000000u
 /* Of the program's flags: SA_NOCLDSTOP, SA_NOCLDWAIT, SA_RESTART. */
 #define SA_PASSED     0x10000003u
+/* What is in rax when a system call was interrupted: include/linux/errno.h of the kernel. */
+#define ERESTARTSYS_	       512
+#define ERESTARTNOHAND_	       514
+#define ERESTART_RESTARTBLOCK_ 516
 #define HANDLER_DEFAULT 0
 #define HANDLER_IGNORE	1
 #define SIGKILL_ 9
@@ -154,13 +159,39 @@ void signals_release(uint64_t mask)
 	set_mask(mask);
 }
 
-void signals_take_mask(struct thread *t)
+/* A second one, by a fault while the first waits: the first comes again when it may. */
+static void send_again(struct thread *t)
 {
-	uint64_t mask = 0, kept = SIGNALS_KEPT;
+	if (t->pending == PENDING_LEAVE)
+		is_leaving = true;
+	else if (t->pending)
+		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), t->pending, t->info);
+	t->pending = 0;
+}
 
-	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
+void signals_begin(struct thread *t, uint64_t mask)
+{
+	uint64_t kept = SIGNALS_KEPT;
+
 	t->kept_mask = mask & SIGNALS_KEPT;
+	t->new_mask = mask;
+	t->has_new_mask = true;
 	raw_call(SYS_rt_sigprocmask, 1, &kept, 0, 8);
+}
+
+uint64_t signals_end(struct thread *t)
+{
+	uint64_t mask;
+
+	if (t->has_new_mask)
+		mask = t->new_mask;
+	else if (signals_hold(t, &mask))
+		mask |= t->kept_mask;
+	else
+		mask = t->waiting_mask | t->kept_mask;
+	t->has_new_mask = false;
+	send_again(t);
+	return mask;
 }
 
 bool signals_mask(struct thread *t)
@@ -345,14 +376,6 @@ static void note(struct thread *t, int number, const void *info, const struct ke
 	if (c->r.fp_state)
 		bytes_copy(t->fp_words, (const uint8_t *)c->r.fp_state + FP_WORDS_AT, sizeof(t->fp_words));
 	__atomic_store_n(&t->pending, (uint32_t)number, __ATOMIC_RELEASE);
-}
-
-/* A second one, by a fault while the first waits: the first comes again when it may. */
-static void send_again(struct thread *t)
-{
-	if (t->pending && t->pending <= N_SIGNALS)
-		raw_call(SYS_rt_tgsigqueueinfo, raw_pid(), raw_tid(), t->pending, t->info);
-	t->pending = 0;
 }
 
 /* Between two blocks there may be code of ours that leads from one to the other (a jump by the table of targets,
@@ -625,6 +648,20 @@ static void tell_rounds(struct thread *t)
 		words_put(t, TRANSLATE_WORD_REPEATED, words, 2);
 }
 
+/* The program was interrupted in a system call when it began here, and this is the first handler behind that: what the
+ * kernel makes of the call then. */
+static void end_call(struct thread *t, const struct kernel_action *a)
+{
+	int64_t outcome = t->is_sync ? 0 : t->a.outcome;
+
+	t->a.outcome = 0;
+	if (outcome == -ERESTARTNOHAND_ || outcome == -ERESTART_RESTARTBLOCK_ ||
+		(outcome == -ERESTARTSYS_ && !(a->flags & SA_RESTART_))) {
+		t->a.regs[RAX] = (uint64_t)-EINTR;
+		t->a.pc += 2;
+	}
+}
+
 static void tell_signal(struct thread *t, int number)
 {
 	const uint32_t *info = (const uint32_t *)t->info;
@@ -655,6 +692,7 @@ bool signals_deliver(struct thread *t)
 		t->is_sync = false;
 		return false;
 	}
+	end_call(t, &a);
 	t->is_sync = false;
 	t->is_ending = false;
 	event_put(t, TRANSLATE_EVENT_SIGNAL, NO_BLOCK, t->a.regs[RSP]);

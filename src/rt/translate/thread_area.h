@@ -24,7 +24,6 @@ struct signal_stack {
 
 struct thread {
 	struct translate_thread a;
-	uint8_t unused[T_SLOT_RAX - sizeof(struct translate_thread)];
 	uint64_t slot_rax, slot_rcx, slot_rdx, slot_any;
 	uint64_t target, go;
 	uint64_t enter, miss_ret, miss_jump;
@@ -78,6 +77,8 @@ THREAD_AT(a.events_at, T_EVENTS_AT);
 THREAD_AT(a.pc, T_PC);
 THREAD_AT(a.regs, T_REGS);
 THREAD_AT(a.flags, T_FLAGS);
+THREAD_AT(a.outcome, T_OUTCOME);
+THREAD_AT(a.call, T_CALL);
 THREAD_AT(slot_rax, T_SLOT_RAX);
 THREAD_AT(slot_any, T_SLOT_ANY);
 THREAD_AT(target, T_TARGET);
@@ -89,6 +90,7 @@ THREAD_AT(stack, T_STACK);
 THREAD_AT(exit, T_EXIT);
 THREAD_AT(pending, T_PENDING);
 THREAD_AT(result, T_RESULT);
+THREAD_AT(waiting_mask, T_WAITING_MASK);
 
 /* What is where in an area. */
 #define AREA_COUNTERS 0x201000u

@@ -58,6 +58,7 @@ void translate_redispatch(void);
 bool translate_safe_call(struct thread *t, const uint64_t *regs);
 extern const char translate_safe_start[], translate_safe_end[], translate_safe_abort[];
 extern const char translate_leave_start[], translate_leave_end[];
+void translate_asked(void); /* for the recorder: header.asked */
 extern const char translate_image_start[], translate_image_end[]; /* all of our code */
 /* clone with these arguments; the child goes on in translate_child() on its own stack. */
 int64_t translate_clone(long number, const uint64_t args[6], struct thread *child);
@@ -199,11 +200,9 @@ enum task_done task_call(struct thread *t, int64_t *result);
 /* ---- signals.c, frames.c ---- */
 
 #define N_SIGNALS 64
-/* In t->pending: the recorder wants the process to go on without us. */
-#define PENDING_LEAVE 65
 #define SIGNAL_BIT(n) (1ull << ((n) - 1))
 /* Never blocked, and always handled by us: the translator itself raises them. */
-#define SIGNALS_KEPT (SIGNAL_BIT(11) | SIGNAL_BIT(5))
+#define SIGNALS_KEPT TRANSLATE_SIGNALS_RAISED
 
 struct kernel_action {
 	uint64_t handler, flags, restorer, mask;
@@ -216,8 +215,10 @@ bool signals_mask(struct thread *t);
 /* All wait from here on, *mask is what they did before; false: one waits already, and has to be given first. */
 bool signals_hold(const struct thread *t, uint64_t *mask);
 void signals_release(uint64_t mask);
-/* A thread that begins here: those that it has blocked and we never do. */
-void signals_take_mask(struct thread *t);
+/* A thread that begins here, with this mask, which is set when its program goes on. */
+void signals_begin(struct thread *t, uint64_t mask);
+/* All wait from here on, what waits already comes again. Returns the program's mask. */
+uint64_t signals_end(struct thread *t);
 int64_t signals_stack(struct thread *t, uint64_t stack, uint64_t old);
 void signals_set_stack(struct thread *t);
 /* Gives what waits to the program: t->pc is its handler then, and true; false: it goes on where it was. */

@@ -14,8 +14,9 @@
  *    the translator does that, and the events are lost (thread.n_lost_buffers).
  * 3. The recorder may send a thread SIGTRAP by rt_tgsigqueueinfo(2) with si_code SI_QUEUE and the header's address as its
  *    value: then all threads of the process ask to leave (TRANSLATE_LEAVE), each at the end of the block that it is
- *    in. One that waits in a system call of the program stands at header.waits (behind the instruction): its area has
- *    the registers that it goes on with natively, and `pc` behind the call.
+ *    in. One that waits in a system call of the program stands at header.waits (behind the instruction). It is let go on
+ *    at header.asked instead, with all signals blocked: rdi is the mask that it had, rsi and rdx are for
+ *    thread.outcome and thread.call. So what the kernel knows of its wait stays.
  * 4. Before execve, and at the end of a thread (PTRACE_EVENT_EXIT), the recorder reads the rest.
  */
 #ifndef WEIR_RT_TRANSLATE_TRANSLATE_ABI_H
@@ -24,7 +25,7 @@
 #include <stdint.h>
 
 #define TRANSLATE_MAGIC	  0x52545257u /* "WRTR" */
-#define TRANSLATE_VERSION 2
+#define TRANSLATE_VERSION 3
 
 /* Of the image's header, which its dynamic symbol table names. */
 #define TRANSLATE_HEADER_SYMBOL "weir_translate_header"
@@ -168,8 +169,12 @@ struct translate_thread {
 	uint64_t flags;
 	uint64_t program_gs;
 	uint64_t
-		kept_mask; /* SIGTRAP and SIGSEGV, where the program has them blocked; valid when it leaves */
+		mask; /* of signals, the program's; valid when it leaves, with all blocked until then */
 	uint64_t vfork_of; /* address of the thread that waits for this one, 0 = none */
+	/* Of the system call at pc, while the program was interrupted in it and has not made it again: what the kernel
+	 * had in rax (-ERESTARTSYS and its like) and in orig_rax. 0: there is none. */
+	int64_t outcome;
+	int64_t call;
 };
 enum translate_thread_state {
 	TRANSLATE_THREAD_FREE,
@@ -178,6 +183,9 @@ enum translate_thread_state {
 };
 
 #define TRANSLATE_THREADS_MAX 4096
+
+/* SIGSEGV and SIGTRAP: the translator itself raises them, so they are never blocked where it runs. */
+#define TRANSLATE_SIGNALS_RAISED (1ull << (11 - 1) | 1ull << (5 - 1))
 
 struct translate_mapping {
 	uint64_t start, bytes;
@@ -189,12 +197,12 @@ struct translate_arena {
 
 struct translate_header {
 	uint32_t magic, version;
-	/* These two are distances from the field itself to what it means, in the file and in memory. */
+	/* These four are distances from the field itself to what it means, in the file and in memory. */
 	uint64_t
 		start; /* where a thread begins in the translator: rsp is any stack of ours, rdi is struct
 				  translate_boot * */
 	uint64_t service; /* the int3 */
-	uint64_t waits;	  /* a distance, too */
+	uint64_t waits, asked;
 	uint64_t cache_low,
 		cache_high; /* all translated code is between these; not all of that is ours */
 	uint64_t blocks;    /* address of struct translate_block[] */
@@ -211,7 +219,7 @@ struct translate_header {
 	uint64_t n_mappings;
 };
 #define TRANSLATE_MAPPINGS_MAX 8192u
-_Static_assert(sizeof(struct translate_header) == 120, "entry.S has its size");
+_Static_assert(sizeof(struct translate_header) == 128, "entry.S has its size");
 #define TRANSLATE_OPTION_COUNT 1u /* counters and cost sums in blocks */
 #define TRANSLATE_OPTION_CALLS 2u /* events of calls and returns */
 #define TRANSLATE_OPTION_STEPS                                                                     \
@@ -222,7 +230,10 @@ struct translate_boot {
 	uint64_t regs[16]; /* as in translate_thread */
 	uint64_t pc, flags;
 	uint64_t gs_base;
-	uint64_t is_attached; /* not a new program */
+	uint64_t
+		mask; /* all signals are blocked until it is set, SIGTRAP and SIGSEGV only where they are in it */
+	int64_t outcome, call; /* as in translate_thread */
+	uint64_t is_attached;  /* not a new program */
 };
 
 #endif
