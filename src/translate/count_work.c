@@ -323,6 +323,7 @@ const struct translate_work count_work = {
 	.unit = TRANSLATE_EVENT_BYTES,
 	.done = "counted",
 	.unread = "calls and returns",
+	.for_32bit = "'weir record -p' samples it, 'weir steps -p' traces it",
 	.note = note,
 	.process_new = process_new,
 	.thread_new = thread_new,

@@ -62,9 +62,11 @@ struct translate_tracer;
  * is theirs alone. Threads stand still in all of them, but for `take`.
  */
 struct translate_work {
-	uint64_t options;   /* TRANSLATE_OPTION_* */
-	size_t unit;	    /* bytes of an event */
-	const char *done;   /* what becomes of programs here, in sentences: "counted" */
+	uint64_t options; /* TRANSLATE_OPTION_* */
+	size_t unit;	  /* bytes of an event */
+	const char *done; /* what becomes of programs here, in sentences: "counted" */
+	const char *
+		for_32bit; /* what can be done with a running 32-bit program instead, in sentences */
 	const char *unread; /* what buffers have that nobody has read, in sentences */
 
 	void (*note)(void *ctx, const char *sentence);
@@ -196,6 +198,7 @@ struct traced_thread *traced_exec(struct translate_tracer *s, pid_t pid, pid_t f
 /* It has ended, or runs without us from here on. */
 void traced_gone(struct translate_tracer *s, struct traced_thread *t, bool has_ended, int status);
 void traced_end_all(struct translate_tracer *s);
+bool program_is_32bit(const char *path);
 /* The translator begins in it, or the reason why it does not is told. The thread stands at PTRACE_EVENT_EXEC.
  * False: it has ended meanwhile, *status is as from waitpid. */
 bool traced_begin(struct translate_tracer *s, struct traced_thread *t, int *status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs and threads of a recording: how they begin, become others and end. */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -212,6 +213,17 @@ struct traced_thread *traced_exec(struct translate_tracer *s, pid_t pid, pid_t f
 	s->work->exec(s->ctx, t, old);
 	free_program(s, old);
 	return t;
+}
+
+bool program_is_32bit(const char *path)
+{
+	uint8_t head[EI_NIDENT] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_32 = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
+		     !memcmp(head, ELFMAG, SELFMAG) && head[EI_CLASS] == ELFCLASS32;
+
+	fd_cleanup(&fd);
+	return is_32;
 }
 
 /* Filters that we have ourselves permit what we do. */

@@ -29,8 +29,9 @@
 #define STOP_ALL_NS   5000000000u
 #define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
 #define RSEQ_TRIES    100
-#define EARLY_NS                                                                                   \
-	4000000000u /* so long a thread waits for who has made it, which may have to wait for a processor */
+#define PATH_BYTES    64
+/* So long a thread waits for who has made it, which may have to wait for a processor. */
+#define EARLY_NS      4000000000u
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
@@ -445,11 +446,24 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 	return rc;
 }
 
+static int check_process(const struct translate_tracer *s, pid_t pid, struct err *err)
+{
+	char path[PATH_BYTES];
+	int rc = inject_check_process(pid, err);
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_number(pid));
+	if (rc == 0 && program_is_32bit(path))
+		rc = err_set(err, ERR_UNSUPPORTED,
+			"process %d cannot be %s: it is a 32-bit program, and only 64-bit ones can be while they run; %s",
+			pid, s->work->done, s->work->for_32bit);
+	return rc;
+}
+
 static int attach(struct translate_tracer *s, pid_t pid, struct err *err)
 {
 	struct remote_threads all = {.pid = pid, .is_64 = true};
 	struct traced_program *p;
-	int rc = inject_check_process(pid, err);
+	int rc = check_process(s, pid, err);
 
 	if (rc < 0)
 		return rc;

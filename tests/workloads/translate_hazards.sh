@@ -59,6 +59,28 @@ kill -9 $pid 2>/dev/null
 wait $pid
 equal "no wait has ended early, or begun anew, or lost a signal" "0: 0 wrong, signalled" "$?: $(cat waiting.txt)"
 
+cat >narrow.c <<'C'
+#include <unistd.h>
+int main(void)
+{
+	for (;;)
+		usleep(1000);
+}
+C
+if gcc -m32 -o narrow narrow.c 2>gcc.txt; then
+	./narrow &
+	pid=$!
+	runs $pid
+	fails "a 32-bit process is refused, with what can be done instead" 1 \
+		"process $pid cannot be counted: it is a 32-bit program.*'weir record -p' samples it" \
+		"$WEIR" count -q -o narrow.weir --duration 0.1 -p $pid
+	check "it runs on" kill -0 $pid
+	kill $pid
+	wait $pid 2>/dev/null
+else
+	skip "a 32-bit process is refused: $(head -n 1 gcc.txt)"
+fi
+
 # --- programs that trace others
 cat >tests_tracing.c <<'C'
 /* As gdb does to see what ptrace can do: a child in the same memory that is traced, beside one that is made by vfork

@@ -432,6 +432,7 @@ static const struct translate_work stepping = {
 	.unit = sizeof(uint32_t),
 	.done = "traced",
 	.unread = "steps",
+	.for_32bit = "'--engine ptrace' traces it",
 	.note = note,
 	.process_new = process_new,
 	.thread_new = thread_new,
@@ -463,17 +464,6 @@ const char *translate_engine_hindrance(void)
 	return translate_hindrance();
 }
 
-static bool is_32bit(const char *path)
-{
-	uint8_t head[EI_NIDENT] = {0};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool is_32 = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
-		     !memcmp(head, ELFMAG, SELFMAG) && head[EI_CLASS] == ELFCLASS32;
-
-	fd_cleanup(&fd);
-	return is_32;
-}
-
 int translate_engine_accepts(const struct step_session *s, struct err *err)
 {
 	const struct step_options *o = s->options;
@@ -492,7 +482,7 @@ int translate_engine_accepts(const struct step_session *s, struct err *err)
 	/* What runs for long is stepped unless somebody asks for all of it, which is a lot. */
 	if (o->n_pids && !o->engine)
 		return err_set(err, ERR_UNSUPPORTED, "%s", "");
-	if (o->command && launch_find(o->command[0], &path, NULL) == 0 && is_32bit(path))
+	if (o->command && launch_find(o->command[0], &path, NULL) == 0 && program_is_32bit(path))
 		rc = err_set(err, ERR_UNSUPPORTED,
 			"engine 'translate' does not do 32-bit programs, and '%s' is one",
 			o->command[0]);
