@@ -126,6 +126,16 @@ void processes_name_runtime_thread(
 	name_thread(t, thread, time, id);
 }
 
+/* Another one has the number of one that ended, and nothing else of it. */
+static void begin_again(struct thread *thread)
+{
+	thread->has_ended = thread->has_runtime_name = false;
+	thread->is_met = thread->wants_name = false;
+	thread->process->n_live++;
+	thread->role = RECORD_THREAD_IS_PROGRAM;
+	thread->stack_top = 0;
+}
+
 void processes_fork(struct processes *t, const struct thread_id *made,
 	const struct thread_id *maker, uint64_t time)
 {
@@ -141,7 +151,8 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 			RECORD_PROCESS_FORK, (uint64_t[]){made->pid, maker->pid}, 2);
 	}
 	thread = processes_thread(t, made->pid, made->tid, time);
-	thread->has_ended = false; /* of another one with its number, perhaps */
+	if (thread->has_ended)
+		begin_again(thread);
 	name_thread(t, thread, time, name);
 }
 

@@ -44,6 +44,7 @@ struct thread {
 	uint32_t role;	       /* RECORD_THREAD_IS_* */
 	bool has_runtime_name; /* which its runtime has told, and is longer than the system's */
 	bool is_met;	       /* by java_process_meet(): its runtime was asked for its name */
+	bool wants_name;       /* it ended, as far as is known, before its runtime could be asked */
 	uint64_t stack_top;    /* where its stack ends; 0 = not known yet */
 	struct stack_memo memo;
 	/* A wait that has begun: its stack (0 = none), metric and time. */

@@ -284,10 +284,23 @@ void java_processes_guess_role(
 
 /* --- the end ---------------------------------------------------------------------------- */
 
+/* Threads with samples that had ended before the JVM was asked, because they were short or the recorder was late. */
+static uint64_t count_nameless(const struct processes *all)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < all->threads.n; i++) {
+		const struct thread *t = all->threads.v[i];
+
+		n += t->wants_name && !t->has_runtime_name && t->role == RECORD_THREAD_IS_PROGRAM;
+	}
+	return n;
+}
+
 void java_processes_write_notes(struct java_processes *j, uint64_t time)
 {
 	const struct java_world *world = &j->world;
-	uint64_t n_cut = j->n_cut_lists;
+	uint64_t n_cut = j->n_cut_lists, n_nameless = count_nameless(world->processes);
 
 	for (size_t i = 0; i < j->problem_n.n; i++) {
 		char *text = mem_printf("Java frames of a process are addresses: %s",
@@ -302,6 +315,9 @@ void java_processes_write_notes(struct java_processes *j, uint64_t time)
 	if (n_cut)
 		trace_writer_loss(world->w, world->life_stream, time, RECORD_LOSS_NOTE, n_cut,
 			"JVM whose list of classes could not be read to its end");
+	if (n_nameless)
+		trace_writer_loss(world->w, world->life_stream, time, RECORD_LOSS_NOTE, n_nameless,
+			"a thread of a JVM ended before its name was read: it has the kernel's, cut");
 }
 
 char *java_processes_unread(const struct java_processes *j)

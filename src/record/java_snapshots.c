@@ -182,15 +182,23 @@ static void look_at_classes(struct java_process *p, uint64_t time)
 
 void java_process_meet(struct java_process *p, struct thread *thread, uint64_t time)
 {
+	char name[64];
 	uint64_t now;
 
-	if (thread->is_met || p->has_ended)
+	if (thread->is_met)
+		return;
+	/* The first thread has the program's name, and that of Java when it is a thread of Java. */
+	thread->wants_name = thread->tid != p->pid;
+	if (p->has_ended)
 		return;
 	now = clock_mono_ns();
 	if (now < p->threads_look.earliest_ns)
 		return; /* with its next sample */
 	thread->is_met = true;
 	look_at_threads(p, time);
+	/* A thread that still was there and is not the JVM's has no other name. */
+	proc_name((pid_t)p->pid, (pid_t)thread->tid, name, sizeof(name));
+	thread->wants_name &= !name[0];
 	look_is_over(&p->threads_look, now, THREADS_INTERVAL_NS_MIN);
 }
 
