@@ -55,6 +55,18 @@ runs() {
 	done
 }
 
+# until_line FILE PATTERN [PID]: waits until a file has such a line. The bound is for what never comes; not even PID's
+# end, when the process that was to write it is given.
+until_line() {
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		grep -q -- "$2" "$1" 2>/dev/null && return
+		[ -z "${3:-}" ] || kill -0 "$3" 2>/dev/null || return 1
+		sleep 0.02
+	done
+	return 1
+}
+
 # feed FD [LINE]: a line for a program behind a pipe that may have ended: the shell itself would die of writing it.
 feed() { (printf '%s\n' "${2:-}" >&"$1") 2>/dev/null; }
 

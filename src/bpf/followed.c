@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "bpf/kernel_map.h"
 
-static int value_at(const struct followed *f)
+static int mark_at(const struct followed *f)
 {
 	return f->at - FOLLOWED_STACK + 8;
 }
@@ -30,46 +30,80 @@ uint64_t followed_n_left_out(const struct followed *f)
 	uint64_t n = 0;
 	uint32_t key = 0;
 
-	return f->left_out_fd >= 0 && bpf_map_find(f->left_out_fd, &key, &n) == 0 ? n : 0;
+	if (f->left_out_fd >= 0 && bpf_map_find(f->left_out_fd, &key, &n) < 0)
+		n = 0;
+	return n + f->n_refused;
 }
 
-void followed_emit_add(struct bpf_code *c, const struct followed *f, int at)
+/* With the mark that lies on the stack. */
+static void emit_add(struct bpf_code *c, const struct followed *f, int at)
 {
-	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)value_at(f), 1);
 	bpf_load_map(c, BPF_REG_1, f->map_fd);
 	bpf_stack_address(c, BPF_REG_2, at);
-	bpf_stack_address(c, BPF_REG_3, value_at(f));
+	bpf_stack_address(c, BPF_REG_3, mark_at(f));
 	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
 	bpf_call(c, BPF_FUNC_map_update_elem);
 }
 
+void followed_emit_add(struct bpf_code *c, const struct followed *f, int at)
+{
+	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)mark_at(f), 1);
+	emit_add(c, f, at);
+}
+
+static void emit_mark(struct bpf_code *c, const struct followed *f)
+{
+	if (f->emit_mark)
+		f->emit_mark(c, f->context);
+	else
+		bpf_mov_imm(c, BPF_REG_0, 1);
+	bpf_store(c, BPF_W, BPF_REG_10, (int16_t)mark_at(f), BPF_REG_0);
+}
+
+static void emit_delete(struct bpf_code *c, const struct followed *f)
+{
+	bpf_load_map(c, BPF_REG_1, f->map_fd);
+	bpf_stack_address(c, BPF_REG_2, f->at);
+	bpf_call(c, BPF_FUNC_map_delete_elem);
+}
+
 void followed_emit_born(struct bpf_code *c, const struct followed *f)
 {
-	int leave = bpf_label(c);
+	int leave = bpf_label(c), is_other = bpf_label(c);
 
 	bpf_mov(c, BPF_REG_6, BPF_REG_1);
-	f->emit_current(c, f->context, leave);
 	f->emit_key(c, f->context, true, leave);
-	followed_emit_add(c, f, f->at);
+	f->emit_current(c, f->context, is_other);
+	emit_mark(c, f);
+	emit_add(c, f, f->at);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
-	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)value_at(f), 0);
-	bpf_find(c, f->left_out_fd, value_at(f));
+	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)mark_at(f), 0);
+	bpf_find(c, f->left_out_fd, mark_at(f));
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_mov_imm(c, BPF_REG_1, 1);
 	bpf_atomic(c, BPF_ADD, BPF_REG_0, 0, BPF_REG_1);
+	bpf_jump(c, leave);
+	bpf_place(c, is_other);
+	emit_delete(c, f);
 	bpf_place(c, leave);
 	bpf_return_0(c);
 }
 
 void followed_emit_gone(struct bpf_code *c, const struct followed *f)
 {
-	int leave = bpf_label(c);
+	int leave = bpf_label(c), is_it = bpf_label(c);
 
 	bpf_mov(c, BPF_REG_6, BPF_REG_1);
 	f->emit_key(c, f->context, false, leave);
-	bpf_load_map(c, BPF_REG_1, f->map_fd);
-	bpf_stack_address(c, BPF_REG_2, f->at);
-	bpf_call(c, BPF_FUNC_map_delete_elem);
+	emit_mark(c, f);
+	bpf_find(c, f->map_fd, f->at);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_0, 0);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, FOLLOWED_NO_MARK, is_it);
+	bpf_load(c, BPF_W, BPF_REG_2, BPF_REG_10, (int16_t)mark_at(f));
+	bpf_jump_reg(c, BPF_JNE, BPF_REG_1, BPF_REG_2, leave);
+	bpf_place(c, is_it);
+	emit_delete(c, f);
 	bpf_place(c, leave);
 	bpf_return_0(c);
 }

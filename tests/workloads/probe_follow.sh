@@ -51,11 +51,11 @@ for mode in $modes; do
 	before=$(code $pid $p)
 	timeout 20 "$WEIR" probe -O attached.txt "$script" -p $pid 2>attached.err &
 	weir=$!
-	for ((i = 0; i < 300; i++)); do grep -q Attached attached.err && break || sleep 0.01; done
+	until_line attached.err Attached $weir
 	during=$(code $pid $p)
 	$p >/dev/null 2>&1 # a stranger
 	feed 5
-	for ((i = 0; i < 300; i++)); do grep -q again running.txt && break || sleep 0.01; done
+	until_line running.txt again $pid
 	kill -INT $weir
 	wait $weir
 	rc=$?
@@ -69,6 +69,41 @@ for mode in $modes; do
 	wait $pid
 	equal "$mode-bit: the process goes on as if nothing had been" "6 again again" "$? $(echo $(cat running.txt))"
 done
+
+# --- who is in the map of processes ---
+# fed PID SCRIPT: traces it; when that is attached, it gets a line by descriptor 5. Prints status and maps.
+fed() {
+	local weir
+	rm -f fed.err
+	timeout 60 "$WEIR" probe -O fed.txt "$2" -p "$1" 2>fed.err &
+	weir=$!
+	until_line fed.err Attached $weir
+	feed 5
+	wait $weir
+	echo $? $(grep . fed.txt) $(grep -o '[0-9]* processes that are not.*' fed.err)
+}
+gcc -O1 -o reused "$ROOT/tests/fixtures/probe/reused.c"
+gcc -D_GNU_SOURCE -O1 -o crowd "$ROOT/tests/fixtures/probe/crowd.c"
+mkfifo choose gather
+./reused 5 <choose >number.txt &
+pid=$!
+exec 5>choose
+if until_line number.txt . $pid; then
+	equal "a process with the number of one that the kernel has not let go of yet is traced, if it is the program's" \
+		"0 @: 5" "$(fed "$(cat number.txt)" 'syscall:getppid { @ = count(); }')"
+else
+	skip "processes that have each other's numbers: clone3 gives no number that is asked for"
+fi
+exec 5>&-
+wait $pid
+./crowd 10000 line <gather >gathered.txt &
+pid=$!
+exec 5>gather
+until_line gathered.txt ready $pid
+counted=$(fed $pid 'syscall:getppid { @ = count(); }')
+exec 5>&-
+wait $pid
+equal "children that are made while weir attaches are traced" "0 @: $(sed -n 2p gathered.txt)" "$counted"
 
 # --- the end of the run ---
 timeout 20 "$WEIR" probe -q 'begin { printf("begin\n"); } end { printf("end\n"); }' -c 'sh -c "exit 3"' >end.txt 2>end.err
@@ -86,7 +121,7 @@ equal "the run ends when the processes of -p have ended" "0 begin" "$? $(cat gon
 # --- Ctrl-C and a closed pipe ---
 timeout 20 "$WEIR" probe -q 'begin { @n = count(); printf("begin\n"); } interval:ms:10 { @n = count(); } end { printf("end\n"); }' >int.txt 2>int.err &
 weir=$!
-for ((i = 0; i < 300; i++)); do grep -q begin int.txt && break || sleep 0.01; done
+until_line int.txt begin $weir
 kill -INT $weir
 wait $weir
 equal "SIGINT ends the run: end{} and maps come" "0 begin end @n:" "$? $(echo $(sed 's/: [0-9]*$/:/' int.txt))"

@@ -21,7 +21,7 @@ sync pages.bin
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	timeout 60 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 }
 
@@ -195,6 +195,21 @@ rows = [json.loads(l) for l in open("crowd.txt") if l.startswith("{")]
 loss = [r["data"]["left_out"] for r in rows if r["type"] == "loss"]
 traced = [v for r in rows if r["type"] == "map" for v in r["data"].values()]
 print(traced[0] + loss[0])')"
+	mkfifo gather
+	./crowd $crowd line now <gather >gathered.txt &
+	pid=$!
+	exec 5>gather
+	until_line gathered.txt made $pid
+	timeout 60 "$WEIR" probe -O there.txt 'syscall:getppid { @n = count(); }' -p $pid 2>there.err &
+	weir=$!
+	until_line there.err Attached $weir
+	feed 5
+	exec 5>&-
+	wait $weir
+	rc=$?
+	wait $pid
+	equal "so are those that are there already when weir comes" "3 $(grep -x '[0-9]*' gathered.txt)" \
+		"$rc $(($(sed -n 's/^@n: //p' there.txt) + $(sed -n 's/.*: \([0-9]*\) processes that are not.*/\1/p' there.err)))"
 	probe few 'syscall:getppid { @n = count(); }' -c "./crowd 100"
 	equal "fewer are all traced" "0 @n: 100" "$rc $(grep -o '@n: .*' few.txt)"
 else

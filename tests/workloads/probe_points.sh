@@ -10,15 +10,6 @@ for mode in 64 32; do
 		skip "$mode-bit watchpoints: gcc -m$mode does not work here"
 done
 
-# until FILE PATTERN: waits for a line
-until_line() {
-	local i
-	for ((i = 0; i < 500; i++)); do
-		grep -q "$2" "$1" 2>/dev/null && return
-		sleep 0.02
-	done
-}
-
 # --- watchpoints ----------------------------------------------------------------------------------------------------
 for mode in $modes; do
 	timeout 20 "$WEIR" probe -q -O w.txt 'watchpoint:0x20000000:4:w { @[bits, tid == pid ? 1 : 0] = count(); }' -c ./watched$mode >said.txt 2>w.err
@@ -36,10 +27,11 @@ $(grep . w.txt | sort)"
 	./watched$mode wait <in$mode >running.txt &
 	pid=$!
 	exec 5>in$mode
-	until_line running.txt ready
+	until_line running.txt ready $pid
+	rm -f p.err # what the other mode was told is no answer here
 	timeout 20 "$WEIR" probe -O p.txt 'watchpoint:0x20000000:4:w { @[tid == pid ? 1 : 0] = count(); }' -p $pid 2>p.err &
 	weir=$!
-	until_line p.err Attached
+	until_line p.err Attached $weir
 	feed 5
 	exec 5>&-
 	wait $weir

@@ -165,8 +165,8 @@ static int open_events(struct probe_session *s, struct err *err)
 		int rc;
 
 		t.n_new = 0;
-		rc = bpf_map_each(
-			s->maps[STREAM_MAP_PROCESSES], sizeof(uint32_t), 1, take_process, &t);
+		rc = bpf_map_each(s->maps[STREAM_MAP_PROCESSES], sizeof(uint32_t), sizeof(uint32_t),
+			take_process, &t);
 		if (rc < 0)
 			return err_sys(err, -rc, "the map of processes");
 		if (t.errnum)

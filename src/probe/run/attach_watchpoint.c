@@ -83,8 +83,8 @@ static void watch_processes(struct watch *w)
 	w->attr.inherit = 1;
 	for (int i = 0; i < ROUNDS_MAX && !w->errnum; i++) {
 		w->n_new = 0;
-		if (bpf_map_each(w->s->maps[STREAM_MAP_PROCESSES], sizeof(uint32_t), 1,
-			    take_process, w) < 0 ||
+		if (bpf_map_each(w->s->maps[STREAM_MAP_PROCESSES], sizeof(uint32_t),
+			    sizeof(uint32_t), take_process, w) < 0 ||
 			!w->n_new)
 			break;
 	}

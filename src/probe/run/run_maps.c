@@ -177,7 +177,7 @@ static int open_loader_map(struct probe_session *s, enum stream_map number, stru
 			s->stream->zero_bytes ? s->stream->zero_bytes : 8, 1, 0, "zero"},
 		[STREAM_MAP_STACKS] = {BPF_MAP_TYPE_HASH, 8, 8 + 8 * STREAM_STACK_FRAMES,
 			STACK_ENTRIES, hash_flags(s), "stacks"},
-		[STREAM_MAP_PROCESSES] = {BPF_MAP_TYPE_HASH, 4, 1, PROCESS_ENTRIES, hash_flags(s),
+		[STREAM_MAP_PROCESSES] = {BPF_MAP_TYPE_HASH, 4, 4, PROCESS_ENTRIES, hash_flags(s),
 			"processes"},
 		[STREAM_MAP_SITES] = {BPF_MAP_TYPE_ARRAY, 4, 8, n_sites ? n_sites : 1, 0, "sites"},
 		[STREAM_MAP_FACTS] = {BPF_MAP_TYPE_ARRAY, 4, 8, N_RUN_FACTS, 0, "facts"},

@@ -63,11 +63,11 @@ enum stream_map {
 	STREAM_MAP_ZERO,    /* array, one value of zeros as long as the longest map value */
 	STREAM_MAP_SELF,    /* task storage: 8-byte words and texts of thread-locals */
 	STREAM_MAP_STACKS,  /* hash: u64 id of a stack -> u64 n, u64 address[STREAM_STACK_FRAMES] */
-	STREAM_MAP_PROCESSES, /* hash: u32 process -> u8 1, those that are traced (-c, -p) */
-	STREAM_MAP_SITES,     /* array: number of a site -> u64 linker address of it */
-	STREAM_MAP_FACTS,     /* array of u64: enum run_fact */
-	STREAM_MAP_RULES,     /* hash: struct stack_rule_key -> struct stack_rule (stack_copy.h) */
-	STREAM_MAP_COPIES,    /* ring: struct stack_copy */
+	STREAM_MAP_PROCESSES, /* hash: u32 process -> u32 mark (bpf/followed.h): those that are traced (-c, -p) */
+	STREAM_MAP_SITES,  /* array: number of a site -> u64 linker address of it */
+	STREAM_MAP_FACTS,  /* array of u64: enum run_fact */
+	STREAM_MAP_RULES,  /* hash: struct stack_rule_key -> struct stack_rule (stack_copy.h) */
+	STREAM_MAP_COPIES, /* ring: struct stack_copy */
 	STREAM_MAP_FIRST_OF_SCRIPT = 16
 };
 
