@@ -147,19 +147,34 @@ int bpf_run_time_enable(void)
 	return bpf_sys(BPF_ENABLE_STATS, &attr);
 }
 
-int bpf_program_run_time(int program_fd, struct bpf_run_time *out)
+static int get_info(int program_fd, struct bpf_prog_info *out)
 {
-	struct bpf_prog_info info = {0};
 	union bpf_attr attr;
-	int rc;
 
+	*out = (struct bpf_prog_info){0};
 	memset(&attr, 0, sizeof(attr));
 	attr.info.bpf_fd = (uint32_t)program_fd;
-	attr.info.info_len = sizeof(info);
-	attr.info.info = (uintptr_t)&info;
-	rc = bpf_sys(BPF_OBJ_GET_INFO_BY_FD, &attr);
-	if (rc < 0)
-		return rc;
-	*out = (struct bpf_run_time){.ns = info.run_time_ns, .n_runs = info.run_cnt};
-	return 0;
+	attr.info.info_len = sizeof(*out);
+	attr.info.info = (uintptr_t)out;
+	return bpf_sys(BPF_OBJ_GET_INFO_BY_FD, &attr);
+}
+
+int bpf_program_run_time(int program_fd, struct bpf_run_time *out)
+{
+	struct bpf_prog_info info;
+	int rc = get_info(program_fd, &info);
+
+	if (rc == 0)
+		*out = (struct bpf_run_time){.ns = info.run_time_ns, .n_runs = info.run_cnt};
+	return rc;
+}
+
+int bpf_program_missed(int program_fd, uint64_t *out)
+{
+	struct bpf_prog_info info;
+	int rc = get_info(program_fd, &info);
+
+	if (rc == 0)
+		*out = info.recursion_misses;
+	return rc;
 }

@@ -50,5 +50,7 @@ struct bpf_run_time {
 	uint64_t ns, n_runs;
 };
 int bpf_program_run_time(int program_fd, struct bpf_run_time *out); /* 0 or -errno */
+/* How often the kernel has skipped it, since BPF was at work on the CPU (Linux 5.12; before that 0 is said). */
+int bpf_program_missed(int program_fd, uint64_t *out);
 
 #endif

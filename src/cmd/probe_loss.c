@@ -29,6 +29,8 @@ static const struct {
 		"stacks that were not walked yet when their length, or a map by them, was asked"},
 	{"texts_cut", "text cut at the limit of str() (--strlen) or join()",
 		"texts cut at the limit of str() (--strlen) or join()"},
+	{"missed", "hit that was not seen, in whichever process: other BPF was at work on its CPU",
+		"hits that were not seen, in whichever process: other BPF was at work on their CPUs"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");

@@ -197,6 +197,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 			"script: a stack that was not walked yet when its length, or a map by it, was asked"},
 		{offsetof(struct clause_loss, texts_cut),
 			"script: a text was cut at the limit of str()"},
+		{offsetof(struct clause_loss, missed),
+			"script: a hit was not seen, in whichever process: other BPF was at work on its CPU"},
 	};
 
 	uint64_t sum = p->n_dropped;

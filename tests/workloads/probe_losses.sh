@@ -164,6 +164,25 @@ except subprocess.TimeoutExpired:
 E
 equal "a script that keeps itself busy with commands ends when it is told to" "3 ['last', 'end', ''] told" "$(python3 loaded.py "$WEIR")"
 
+# --- hits that the kernel does not run a program at ---
+# The same point as a raw tracepoint, which the kernel does not skip, says how many there were; one that comes at the very
+# moment when clauses are switched on, or off, may be in one number and not in the other.
+cp "$(type -P true)" weir_slow
+timeout 60 "$WEIR" probe -f json -O missed.txt 'tracepoint:sched:sched_process_exec /comm == "weir_slow"/ { $i = 0; while ($i < 3000000) { @turns = count(); $i++; } }
+tracepoint:timer:hrtimer_expire_entry { @seen = count(); }
+rawtracepoint:hrtimer_expire_entry { @all = count(); }' 2>missed.err &
+weir=$!
+until_line missed.err Attached $weir
+for i in 1 2 3 4 5 6 7 8; do ./weir_slow; done
+kill -INT $(pgrep -P $weir)
+wait $weir
+equal "hits that come while another program runs on the CPU are told" "3 True True" "$? $(python3 -c '
+import json
+rows = [json.loads(l)  for l in open("missed.txt")]
+maps = {k: v for r in rows if r["type"] == "map" for k, v in r["data"].items()}
+missed = {r["data"]["probe"]: r["data"]["missed"] for r in rows if r["type"] == "loss"}["tracepoint:timer:hrtimer_expire_entry"]
+print(missed > 9, abs(maps["@all"] - maps["@seen"] - missed) <= 2 or (maps, missed))')"
+
 # --- division by zero ---
 probe zero 'begin { @d = 0; printf("%d\n", 1 / @d); } begin { printf("next\n"); }'
 equal "a division by zero ends its clause and is counted" "3 next 1 division by zero" \

@@ -14,8 +14,8 @@ struct reading {
 	uint64_t *sum; /* of one key */
 	void (*each)(void *ctx, struct span key, struct span value);
 	void *ctx;
-	bool skips_zeros;  /* an array: nothing was seen yet */
-	struct buf keys;   /* for clearing */
+	bool skips_zeros; /* an array: nothing was seen yet */
+	struct buf keys;  /* for clearing */
 };
 
 static void merge(const struct reading *r, const uint8_t *values)
@@ -145,6 +145,23 @@ static bool is_filtered(const struct probe_session *s, uint32_t clause_i)
 	return false;
 }
 
+/* By the programs that the clause is part of. */
+static uint64_t count_missed(const struct probe_session *s, uint32_t clause_i)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->programs.n; i++) {
+		const struct run_program *p = &s->programs.v[i];
+		bool has_clause = false;
+
+		for (size_t j = 0; j < p->points.n && !has_clause; j++)
+			has_clause = p->points.v[j]->clause_i == clause_i;
+		if (has_clause)
+			sum += missed_hits(s, p);
+	}
+	return sum;
+}
+
 void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
 {
 	size_t n_cpus = bpf_possible_cpus(), n = sizeof(*out) / sizeof(uint64_t);
@@ -161,4 +178,5 @@ void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct
 	free(values);
 	out->unseen = has_uprobe(s, clause_i) ? named_uprobes_unseen(s) : 0;
 	out->left_out = is_filtered(s, clause_i) ? followed_n_left_out(&s->followed) : 0;
+	out->missed = count_missed(s, clause_i);
 }

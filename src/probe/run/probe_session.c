@@ -331,6 +331,7 @@ int probe_session_begin(struct probe_session *s, struct err *err)
 	rc = write_enabled(s, KINDS_ALL);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, "switches of clauses");
+	missed_hits_begin(s);
 	rc = run_iterators(s, err);
 	return rc < 0 || s->is_exiting ? rc : start_timers(s, err);
 }
@@ -430,6 +431,7 @@ static void detach(struct probe_session *s)
 	if (s->is_detached)
 		return;
 	s->is_detached = true;
+	missed_hits_end(s);
 	if (s->enabled_map >= 0 && s->enabled)
 		write_enabled(s, KINDS_NONE);
 	attach_drop(s, 0, 0);

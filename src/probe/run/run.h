@@ -6,7 +6,7 @@
  *   run_maps.c      maps that the code refers to
  *   run_program.c   prologue.c + pieces + end = a program; loaded; verifier_refusal.c when refused
  *   attach_*.c      links, one for each file or event; attach_named.c: in some processes only
- *   run_rings.c     records in order of time; map_read.c: maps at the end
+ *   run_rings.c     records in order of time; map_read.c: maps at the end; missed_hits.c: what the kernel skipped
  */
 #ifndef WEIR_PROBE_RUN_RUN_H
 #define WEIR_PROBE_RUN_RUN_H
@@ -57,9 +57,10 @@ struct run_program {
 	bool is_switched;  /* both modes occur: the prologue chooses */
 	bool uses_site, reads_user, can_sleep;
 	uint32_t scratch_bytes;
-	uint32_t first_site, n_sites; /* in session.sites */
-	uint64_t constant_site;	      /* when it is always the same */
-	bool has_cookie;	      /* else constant_site */
+	uint32_t first_site, n_sites;	  /* in session.sites */
+	uint64_t constant_site;		  /* when it is always the same */
+	bool has_cookie;		  /* else constant_site */
+	uint64_t missed_before, n_missed; /* hits */
 	int fd;
 	int timer_fd;	 /* INTERVAL */
 	int iterator_fd; /* ITER */
@@ -117,7 +118,8 @@ struct probe_session {
 
 	int epoll_fd;
 	bool is_exiting, is_detached;
-	uint64_t exit_ns; /* records of later times are not handed out */
+	bool counts_missed; /* the kernel's counts change */
+	uint64_t exit_ns;   /* records of later times are not handed out */
 	int exit_status;
 	struct probe_session_facts facts;
 };
@@ -153,6 +155,11 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 /* run_program.c */
 int run_program_load(struct probe_session *s, struct run_program *p, struct err *err);
 int run_btf_open(struct probe_session *s, struct err *err); /* the kernel's types: session.btf */
+
+/* missed_hits.c: from begin{} to the end, or to exit(). */
+void missed_hits_begin(struct probe_session *s);
+void missed_hits_end(struct probe_session *s);
+uint64_t missed_hits(const struct probe_session *s, const struct run_program *p);
 
 /* verifier_refusal.c: where it is and what is wrong; gives the error. */
 struct refused {

@@ -91,6 +91,7 @@ static void do_exit(struct probe_session *s, const struct stream_record *r, stru
 	if (args.n >= sizeof(status))
 		memcpy(&status, args.p, sizeof(status));
 	s->is_exiting = true;
+	missed_hits_end(s);
 	s->exit_ns = r->time_ns;
 	s->exit_status = (int)status;
 }
