@@ -101,27 +101,23 @@ equal "failed reads give status 3" 3 $?
 equal "failed reads are told with their clause" "weir: -e:1: clause 'uprobe:./t64:target': 3 failed reads" "$(cat err.txt)"
 "$WEIR" probe -q -f json -c ./t64 'uprobe:./t64:target { printf("%s\n", str(1)); }' 2>/dev/null | grep loss >loss.json
 equal "losses are a JSON line" "3 1" "$(json loss.json '"%d %d" % (j["data"]["failed_reads"], j["data"]["clause"])')"
-timeout 20 "$WEIR" probe -q --strict -c 'sh -c "./t64; exec sleep 60"' 'uprobe:./t64:target { @[str(1)] = count(); }' >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q --strict -c 'sh -c "./t64; exec sleep 60"' 'uprobe:./t64:target { @[str(1)] = count(); }' >out.txt 2>err.txt
 equal "--strict ends the run at a loss" "3 1" "$? $(grep -c 'strict: ended' err.txt)"
 
 # began: waits until the run in the background has printed something into new.txt.
 began() {
-	local i
-	for ((i = 0; i < 500; i++)); do
-		[ -s new.txt ] && return
-		sleep 0.01
-	done
+	until_line new.txt . $probe && return
 	not_ok "what a run prints is seen while it goes on"
 }
 
 # --- what ends a run --------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe -q -d 0.1 'interval:s:60 { }'
+timeout 120 "$WEIR" probe -q -d 0.1 'interval:s:60 { }'
 equal "--duration ends a run" 0 $?
-timeout 20 "$WEIR" probe -q -c 'sleep 60' 'interval:ms:10 { exit(); }'
+timeout 120 "$WEIR" probe -q -c 'sleep 60' 'interval:ms:10 { exit(); }'
 equal "exit() ends a run, and the command gets a signal" 0 $?
-timeout 20 "$WEIR" probe -q 'interval:ms:1 { printf("tick\n"); }' 2>err.txt | head -n 2 >out.txt
+timeout 120 "$WEIR" probe -q 'interval:ms:1 { printf("tick\n"); }' 2>err.txt | head -n 2 >out.txt
 equal "a reader that has enough ends a run quietly" "141 tick tick " "${PIPESTATUS[0]} $(xargs <out.txt) $(cat err.txt)"
-timeout 20 "$WEIR" probe -q 'begin { printf("x\n"); }' >/dev/full 2>err.txt
+timeout 120 "$WEIR" probe -q 'begin { printf("x\n"); }' >/dev/full 2>err.txt
 equal "output that cannot be written is a failure" "1 1" "$? $(grep -c 'No space left' err.txt)"
 sleep 60 &
 sleeper=$!
@@ -144,20 +140,29 @@ wait $probe
 equal "SIGTERM ends a run with its end clauses" "0 begun ended" "$? $(xargs <new.txt)"
 
 # --- control ------------------------------------------------------------------------------------------
+# grows WORD: waits until there are 9 more of such lines in new.txt
+grows() {
+	local i n
+	n=$(grep -c "$1" new.txt)
+	for ((i = 0; i < 3000; i++)); do
+		[ "$(grep -c "$1" new.txt)" -gt $((n + 8)) ] && return
+		sleep 0.01
+	done
+}
 rm -f new.txt new.err.txt
-timeout 20 "$WEIR" probe -q --control fifo 'interval:ms:5 { printf("one\n"); } interval:ms:5 { printf("two\n"); }' >new.txt 2>new.err.txt &
+timeout 120 "$WEIR" probe -q --control fifo 'interval:ms:5 { printf("one\n"); } interval:ms:5 { printf("two\n"); }' >new.txt 2>new.err.txt &
 probe=$!
 began
 printf 'disable 1\nsenseless\n' >fifo
-for ((i = 0; i < 500; i++)); do [ -s new.err.txt ] && break; sleep 0.01; done
-sleep 0.05
+until_line new.err.txt . $probe
+grows two
 before=$(grep -c one new.txt)
 two=$(grep -c two new.txt)
-sleep 0.1
+grows two
 equal "a clause that was disabled is silent" "$before" "$(grep -c one new.txt)"
 check "the other clause goes on" [ "$(grep -c two new.txt)" -gt "$two" ]
 echo 'enable 1' >fifo
-for ((i = 0; i < 500; i++)); do [ "$(grep -c one new.txt)" -gt "$before" ] && break; sleep 0.01; done
+grows one
 check "a clause that was enabled again goes on" [ "$(grep -c one new.txt)" -gt "$before" ]
 echo end >fifo
 wait $probe

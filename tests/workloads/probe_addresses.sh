@@ -21,7 +21,7 @@ echo 'syscall:m*map*:return { printf("%s %d\n", probe, retval); }' >several.wr
 lines() { sed -n 's/^syscall:\([a-z0-9]*\):return /\1 /p' "$1" | grep -E "^(mmap2?|mremap|brk|shmat) "; }
 for bits in 32 64; do
 	for script in named all several; do
-		timeout 20 "$WEIR" probe -q -i $script.wr -c "./addresses$bits" >$script$bits.txt 2>$script$bits.err
+		timeout 120 "$WEIR" probe -q -i $script.wr -c "./addresses$bits" >$script$bits.txt 2>$script$bits.err
 	done
 	# Up to its own first call of each kind the program's start is in it, too.
 	grep -E "^(mmap2?|mremap|brk|shmat) " named$bits.txt >own.txt
@@ -35,7 +35,7 @@ for bits in 32 64; do
 	equal "and in one about several ($bits bits)" "$(cat own.txt)" "$(lines several$bits.txt | grep "^mmap" | tail -n "$n")"
 	equal "what failed is negative, and nothing else ($bits bits)" "3" "$(sed -n 's/^@\[true\]: //p' named$bits.txt)"
 	# The same addresses in every run.
-	setarch -R timeout 20 "$WEIR" probe -q -i named.wr -c "./addresses$bits" >fixed.txt 2>fixed.err
+	setarch -R timeout 120 "$WEIR" probe -q -i named.wr -c "./addresses$bits" >fixed.txt 2>fixed.err
 	if command -v strace >/dev/null; then
 		setarch -R strace -e trace=mmap,mmap2,mremap,brk,shmat -o strace.txt "./addresses$bits" >strace.out 2>&1
 		strace_says=$(sed -n 's/^\([a-z0-9]*\)(.* = \(0x[0-9a-f]*\|-[0-9]*\).*/\1 \2/p' strace.txt |

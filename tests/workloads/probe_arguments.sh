@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 C
 for cc in "clang -m32 -O1" "clang -m64 -O2" "gcc -m32 -O2" "gcc -m64 -O2"; do
 	$cc -g -o partly partly.c 2>compile.txt || { skip "structures used in part: $cc does not work here" && continue; }
-	timeout 20 "$WEIR" probe -q 'uprobe:./partly:partly { print(args.h.b); }' -c ./partly >partly.txt 2>&1
+	timeout 120 "$WEIR" probe -q 'uprobe:./partly:partly { print(args.h.b); }' -c ./partly >partly.txt 2>&1
 	check "a field that $cc has not stored is never another number" grep -qE '^1234567890123$|\[unreadable\]$' partly.txt
 done
 
@@ -81,10 +81,10 @@ int main(void) { return gone(1, -77, 2) + pushed(1, 2, 3, 4, (struct one){-52153
 C
 for cc in "clang -m64 -O2" "clang -m32 -O0" "clang -m32 -O1" "gcc -m64 -O2" "gcc -m32 -O0"; do
 	$cc -g -w -o gone gone.c 2>compile.txt || { skip "unused arguments: $cc does not work here" && continue; }
-	timeout 20 "$WEIR" probe -q 'uprobe:./gone:gone { print(args.unused); }' -c ./gone >gone.txt 2>&1
+	timeout 120 "$WEIR" probe -q 'uprobe:./gone:gone { print(args.unused); }' -c ./gone >gone.txt 2>&1
 	check "an argument that nobody uses is right or refused ($cc)" grep -qE '^-77$|\[unreadable\]$' gone.txt
 	[[ $cc != *-O0 ]] && continue
-	timeout 20 "$WEIR" probe -q 'uprobe:./gone:pushed { print(args.e.f); }' -c ./gone >gone.txt 2>&1
+	timeout 120 "$WEIR" probe -q 'uprobe:./gone:pushed { print(args.e.f); }' -c ./gone >gone.txt 2>&1
 	equal "a register that is pushed to make room is no argument ($cc)" "-521536327" "$(cat gone.txt)"
 done
 
@@ -109,7 +109,7 @@ for bits in 32 64; do
 	for site in $sites; do
 		script="$script uprobe:./inside$bits:$site { printf(\"%d %d\\n\", args.n, args.w); }"
 	done
-	timeout 20 "$WEIR" probe -q -e "$script" -c "./inside$bits" >inside.txt 2>inside.err
+	timeout 120 "$WEIR" probe -q -e "$script" -c "./inside$bits" >inside.txt 2>inside.err
 	equal "at each instruction of a function of $bits bits its arguments are what they are there" "7 5000000000
 99 5000000000" "$(uniq inside.txt)"
 done

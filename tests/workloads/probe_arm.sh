@@ -79,7 +79,7 @@ with open("/proc/%s/mem" % pid, "rb") as f:
     print(f.read(4).hex())
 PY
 }
-attached() { for ((i = 0; i < 1000; i++)); do grep -q Attached "$1" && return || sleep 0.01; done; }
+attached() { until_line "$1" Attached; }
 # names PID: how many lines of that weir are in the kernel's list of named uprobes
 mkdir tracefs && unshare -m sh -c 'mount -t tracefs t tracefs' 2>mount.err || { skip "names in tracefs: it cannot be mounted" && finish; }
 names() { unshare -m sh -c 'mount -t tracefs t tracefs && cat tracefs/uprobe_events' | grep -c "weir_$1_"; }
@@ -102,12 +102,13 @@ for mode in 64 32; do
 	exec 6>target$mode
 	runs $bystander
 	runs $target
-	for ((i = 0; i < 300; i++)); do grep -q $lib /proc/$bystander/maps && grep -q $lib /proc/$target/maps && break || sleep 0.01; done
+	until_line /proc/$bystander/maps $lib $bystander
+	until_line /proc/$target/maps $lib $target
 	plain=$(code $bystander $lib)
 
 	# --- a command ---
 	both="uprobe:./$lib:marked { @in = count(); } uretprobe:./$lib:marked { @out = count(); }"
-	timeout 60 "$WEIR" probe -v "$both" -c "./tree$mode wait" <command$mode >command.txt 2>command.err &
+	timeout 120 "$WEIR" probe -v "$both" -c "./tree$mode wait" <command$mode >command.txt 2>command.err &
 	weir=$!
 	exec 7>command$mode
 	attached command.err
@@ -121,7 +122,7 @@ for mode in 64 32; do
 	check "$mode-bit: -c: it says so" grep -q "breakpoints in the traced processes only" command.err
 
 	# --- a process; its two functions are told apart ---
-	timeout 60 "$WEIR" probe -O process.txt "uprobe:./$lib:marked,uprobe:./$lib:other { @[func] = count(); }" -p $target 2>process.err &
+	timeout 120 "$WEIR" probe -O process.txt "uprobe:./$lib:marked,uprobe:./$lib:other { @[func] = count(); }" -p $target 2>process.err &
 	weir=$!
 	attached process.err
 	pid=$(child $weir)
@@ -143,10 +144,10 @@ many=
 for ((i = 0; i < 9; i++)); do many+="__attribute__((noinline)) int many$i(int n) { asm volatile(\"\"); return n + $i; } "; done
 echo "$many int main(void) { return many0(0) + many8(-8); }" >many.c
 gcc -O1 -g -o many many.c
-timeout 20 "$WEIR" probe -v 'uprobe:./many:many* { @[func] = count(); }' -c ./many >many.txt 2>many.err
+timeout 120 "$WEIR" probe -v 'uprobe:./many:many* { @[func] = count(); }' -c ./many >many.txt 2>many.err
 equal "many sites that are told apart are counted in the same way" "@[many0]: 1 @[many8]: 1" "$(echo $(grep '^@' many.txt | sort))"
 check "and it says that every process has the breakpoints" grep -q "breakpoints in every process that maps the file: more than 8 sites" many.err
-WEIR_PROBE_WITHOUT=tracefs timeout 20 "$WEIR" probe -v 'uprobe:./many:many0 { @ = count(); }' -c ./many >many.txt 2>many.err
+WEIR_PROBE_WITHOUT=tracefs timeout 120 "$WEIR" probe -v 'uprobe:./many:many0 { @ = count(); }' -c ./many >many.txt 2>many.err
 equal "without tracefs too" "@: 1 1" "$(echo $(grep '^@' many.txt)) $(grep -c "every process that maps the file: tracefs" many.err)"
 
 # --- a weir that is killed ---
@@ -161,7 +162,7 @@ attached killed.err
 kill -9 $weir
 wait $weir 2>wait.err
 left=$(names $weir)
-timeout 20 "$WEIR" probe -q 'uprobe:./many:many0 { @ = count(); }' -c ./many >/dev/null 2>&1
+timeout 120 "$WEIR" probe -q 'uprobe:./many:many0 { @ = count(); }' -c ./many >/dev/null 2>&1
 equal "what a killed weir leaves in tracefs goes with the next start" "1 0" "$left $(names $weir)"
 feed 6
 exec 6>&-
@@ -171,7 +172,7 @@ equal "and the program goes on" "0 done" "$? $(cat killed.txt)"
 # --- other rights ---
 chmod a+rx . many && chmod u+s many
 if as_user=$(setpriv --reuid 65534 --clear-groups sh -c './many; echo $?' 2>&1) && [ "$as_user" = 0 ]; then
-	timeout 20 "$WEIR" probe -q 'uprobe:./many:many0 { @ = count(); }' -c "setpriv --reuid 65534 --clear-groups sh -c './many; exit 0'" >suid.txt 2>suid.err
+	timeout 120 "$WEIR" probe -q 'uprobe:./many:many0 { @ = count(); }' -c "setpriv --reuid 65534 --clear-groups sh -c './many; exit 0'" >suid.txt 2>suid.err
 	rc=$?
 	if grep -q '^@: 1' suid.txt; then # its folder may be mounted without setuid
 		equal "a setuid program that keeps its rights is counted" 0 $rc

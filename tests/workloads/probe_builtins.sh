@@ -54,7 +54,7 @@ for mode in 32 64; do
 	gcc -m$mode -O1 -g -o facts$mode facts.c || not_ok "the $mode-bit program compiles"
 	sed "s/FILE/.\/facts$mode/" facts.wr >facts$mode.wr
 	# The program's output and weir's are kept apart, since -c shares the terminal.
-	timeout 20 "$WEIR" probe -q -O weir$mode.txt -i facts$mode.wr -c ./facts$mode >own$mode.txt 2>weir$mode.err
+	timeout 120 "$WEIR" probe -q -O weir$mode.txt -i facts$mode.wr -c ./facts$mode >own$mode.txt 2>weir$mode.err
 	check "$mode bit: status 0, nothing lost" [ $? = 0 -a ! -s weir$mode.err ]
 	[ -s weir$mode.err ] && cat weir$mode.err
 	equal "$mode bit: what the program says of itself" "$(cat own$mode.txt)" "$(grep '^\(process\|record\|search\|card\|call\) ' weir$mode.txt)"
@@ -80,45 +80,45 @@ int main(void)
 C
 for mode in 32 64; do
 	gcc -m$mode -O1 -o fails$mode fails.c || not_ok "the $mode-bit program compiles"
-	timeout 20 "$WEIR" probe -q -O named$mode.txt -c ./fails$mode \
+	timeout 120 "$WEIR" probe -q -O named$mode.txt -c ./fails$mode \
 		'syscall:openat:return /retval == -ENOENT/ { self->n++; printf("%s\n", strerror(-retval)); } syscall:openat:entry { print(args); }' >own.txt 2>named.err
 	equal "$mode bit: an error by its name" "$(cat own.txt)" "$(grep -v '^{' named$mode.txt | tail -n 1)"
 	check "$mode bit: arguments of a system call as a record" grep -q '^{ .dfd = -100, .filename = 0x[0-9a-f]*, .flags = [0-9]*, .mode = 0 }' named$mode.txt
 done
 
 # --- messages ---------------------------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe 'begin { errorf("bad %d", 5); warnf("odd %s\n", "thing"); printf("printed\n"); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe 'begin { errorf("bad %d", 5); warnf("odd %s\n", "thing"); printf("printed\n"); }' >out.txt 2>messages.txt
 equal "errorf and warnf: standard error, with their places" "-e:1:9-28: ERROR: bad 5
 -e:1:30-56: WARNING: odd thing" "$(grep '^-e' messages.txt)"
 equal "printf: standard output" "printed" "$(cat out.txt)"
-timeout 20 "$WEIR" probe -q 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe -q 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
 equal "-q leaves warnings out" "-e:1:9-22: ERROR: bad" "$(cat out.txt messages.txt)"
-timeout 20 "$WEIR" probe --no-warnings 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe --no-warnings 'begin { errorf("bad"); warnf("odd"); }' >out.txt 2>messages.txt
 equal "--no-warnings, too" "-e:1:9-22: ERROR: bad" "$(grep '^-e' messages.txt)"
-timeout 20 "$WEIR" probe -q -f json 'begin { errorf("bad \"%d\"", 5); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe -q -f json 'begin { errorf("bad \"%d\"", 5); }' >out.txt 2>messages.txt
 equal "JSON: type, message and place" "errorf bad \"5\" -e 1 9" "$(python3 -c '
 import json
 r = [json.loads(l) for l in open("out.txt") if "errorf" in l][0]
 print(r["type"], r["msg"], r["filename"], r["line"], r["col"])')"
-timeout 20 "$WEIR" probe -q 'begin { assert(nsecs > 0, "no"); assert(nsecs == 0, "100% sure"); printf("not here\n"); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe -q 'begin { assert(nsecs > 0, "no"); assert(nsecs == 0, "100% sure"); printf("not here\n"); }' >out.txt 2>messages.txt
 equal "assert ends the run where it does not hold" "1 -e:1:34-65: ERROR: assert failed: 100% sure" "$? $(cat out.txt messages.txt)"
-timeout 20 "$WEIR" probe -q 'begin { if (bits == 32) { fail("not reached: %d", 7); } static_assert(sizeof(int16) == 2, "no"); print(1); }' >out.txt 2>&1
+timeout 120 "$WEIR" probe -q 'begin { if (bits == 32) { fail("not reached: %d", 7); } static_assert(sizeof(int16) == 2, "no"); print(1); }' >out.txt 2>&1
 equal "what a constant condition leaves out does not fail" "1" "$(cat out.txt)"
 
 # --- a compiled script that is kept -----------------------------------------------------------------------------
-timeout 20 "$WEIR" probe -q -o kept.wprobe 'begin { print(kaddr("schedule")); }' >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe -q -o kept.wprobe 'begin { print(kaddr("schedule")); }' >out.txt 2>messages.txt
 equal "addresses of this kernel are for this run" "1 [not-here]" "$? $(grep -o '\[[a-z-]*\]$' messages.txt)"
-timeout 20 "$WEIR" probe -q -o kept.wprobe 'begin { print((strerror(2), cgroup_path(1, "no*"), comm(1) != 0)); errorf("%d", 1); }' >out.txt 2>&1 ||
-	timeout 20 "$WEIR" probe -q -o kept.wprobe 'begin { print((strerror(2), cgroup_path(1, "no*"))); }' >out.txt 2>&1
-equal "names of numbers are found where the stream runs" "(No such file or directory, 1)" "$(timeout 20 "$WEIR" probe -q kept.wprobe 2>&1)"
+timeout 120 "$WEIR" probe -q -o kept.wprobe 'begin { print((strerror(2), cgroup_path(1, "no*"), comm(1) != 0)); errorf("%d", 1); }' >out.txt 2>&1 ||
+	timeout 120 "$WEIR" probe -q -o kept.wprobe 'begin { print((strerror(2), cgroup_path(1, "no*"))); }' >out.txt 2>&1
+equal "names of numbers are found where the stream runs" "(No such file or directory, 1)" "$(timeout 120 "$WEIR" probe -q kept.wprobe 2>&1)"
 
 # --- long texts ---------------------------------------------------------------------------------------------------
 long=$(head -c 3900 /dev/zero | tr '\0' y)
-timeout 20 "$WEIR" probe -q --strlen 4000 'begin { $t = str($1); @[$t] = strlen($t); print(strcontains($t, "yz")); }' "$long" >out.txt 2>messages.txt
+timeout 120 "$WEIR" probe -q --strlen 4000 'begin { $t = str($1); @[$t] = strlen($t); print(strcontains($t, "yz")); }' "$long" >out.txt 2>messages.txt
 equal "texts of thousands of characters are kept and searched" "0 false @[$long]: 3900" "$? $(echo $(cat out.txt))"
 cat messages.txt
 
 # --- the kernel's own trace ------------------------------------------------------------------------------------
 mkdir trace
-timeout 20 unshare -m bash -c 'mount -t tracefs t trace && "$0" probe -q "begin { debugf(\"%s|%4d|%x|%%\", comm, -5, 0x123456789a); }" && tail -n 20 trace/trace' "$WEIR" >traced.txt 2>&1
+timeout 120 unshare -m bash -c 'mount -t tracefs t trace && "$0" probe -q "begin { debugf(\"%s|%4d|%x|%%\", comm, -5, 0x123456789a); }" && tail -n 20 trace/trace' "$WEIR" >traced.txt 2>&1
 equal "debugf writes into the kernel's trace" "weir|  -5|123456789a|%" "$(sed -n 's/.*bpf_trace_printk: \(weir|.*\)/\1/p' traced.txt | tail -n 1)"

@@ -11,7 +11,7 @@ second=$(readelf -h mixed32 | grep -q 'ELF32' && echo 32 || echo 64)
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe "$@" >"$name.txt" 2>"$name.err"
+	timeout 120 "$WEIR" probe "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 }
 
@@ -22,7 +22,7 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$WEIR" 2>/dev/nul
 else
 	cp "$WEIR" weir && nobody=$PWD/weir
 fi
-as_nobody() { timeout 20 setpriv --reuid 65534 --regid 65534 --clear-groups "$nobody" probe "$@"; }
+as_nobody() { timeout 120 setpriv --reuid 65534 --regid 65534 --clear-groups "$nobody" probe "$@"; }
 if as_nobody --help >/dev/null 2>&1; then
 	for script in 'begin { print(1); }' 'uprobe:./mixed64:target { exit(); }' 'syscall:openat { exit(); }'; do
 		fails "without privilege: $script" 1 '^weir: .*(root|CAP_BPF)' as_nobody "$script"
@@ -78,8 +78,8 @@ probe all --without multi,sleep,btf,task-storage -i script.wr -c 'sh both.sh'
 probe profile --without btf 'profile:hz:500 { @[bits] = count(); } interval:ms:50 { exit(); }'
 check "without btf: where modes cannot be told apart that is said" grep -q '^weir: note: .*BTF.*64-bit' profile.err
 fails "thread-locals without task storage: a sentence with another way" 1 'weir: .*@x\[tid\]' \
-	timeout 10 "$WEIR" probe -q --without task-storage 'begin { self->x = 1; }'
-fails "fentry without BTF: a sentence" 1 'weir: .*BTF' timeout 10 "$WEIR" probe -q --without btf 'fentry:vfs_read { exit(); }'
+	timeout 120 "$WEIR" probe -q --without task-storage 'begin { self->x = 1; }'
+fails "fentry without BTF: a sentence" 1 'weir: .*BTF' timeout 120 "$WEIR" probe -q --without btf 'fentry:vfs_read { exit(); }'
 fails "--without something else is wrong usage" 2 'weir: probe: --without' "$WEIR" probe --without everything 'begin { exit(); }'
 
 # --- files and sites that cannot be probed ---

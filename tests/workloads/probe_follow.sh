@@ -32,7 +32,7 @@ for mode in $modes; do
 	plain=$?
 	# Another process that runs the same program is not traced.
 	$p wait <<<"" >/dev/null 2>&1 &
-	timeout 20 "$WEIR" probe -q -O probe.txt "$script" -c "sh -c \"$p; echo status \$?\"" >command.txt 2>command.err
+	timeout 120 "$WEIR" probe -q -O probe.txt "$script" -c "sh -c \"$p; echo status \$?\"" >command.txt 2>command.err
 	rc=$?
 	wait $!
 	equal "$mode-bit: a command, its children by fork and vfork and exec, and threads are traced, others are not" \
@@ -49,7 +49,7 @@ for mode in $modes; do
 	exec 5>in$mode
 	runs $pid
 	before=$(code $pid $p)
-	timeout 20 "$WEIR" probe -O attached.txt "$script" -p $pid 2>attached.err &
+	timeout 120 "$WEIR" probe -O attached.txt "$script" -p $pid 2>attached.err &
 	weir=$!
 	until_line attached.err Attached $weir
 	during=$(code $pid $p)
@@ -75,7 +75,7 @@ done
 fed() {
 	local weir
 	rm -f fed.err
-	timeout 60 "$WEIR" probe -O fed.txt "$2" -p "$1" 2>fed.err &
+	timeout 120 "$WEIR" probe -O fed.txt "$2" -p "$1" 2>fed.err &
 	weir=$!
 	until_line fed.err Attached $weir
 	feed 5
@@ -106,24 +106,24 @@ wait $pid
 equal "children that are made while weir attaches are traced" "0 @: $(sed -n 2p gathered.txt)" "$counted"
 
 # --- the end of the run ---
-timeout 20 "$WEIR" probe -q 'begin { printf("begin\n"); } end { printf("end\n"); }' -c 'sh -c "exit 3"' >end.txt 2>end.err
+timeout 120 "$WEIR" probe -q 'begin { printf("begin\n"); } end { printf("end\n"); }' -c 'sh -c "exit 3"' >end.txt 2>end.err
 equal "the run ends with the command; its status is not weir's" "0 begin end" "$? $(echo $(cat end.txt))"
-timeout 20 "$WEIR" probe -q 'interval:ms:50 { exit(); }' -c 'sh -c "trap \"echo term >term.txt; exit\" TERM; while :; do sleep 0.02; done"' >/dev/null 2>end.err
+timeout 120 "$WEIR" probe -q 'interval:ms:50 { exit(); }' -c 'sh -c "trap \"echo term >term.txt; exit\" TERM; while :; do sleep 0.02; done"' >/dev/null 2>end.err
 equal "a command that still runs when the script exits is told to end" "0 term" "$? $(cat term.txt)"
-fails "a command that does not exist is one sentence" 1 "weir: .*no-such-command" timeout 10 "$WEIR" probe -q 'begin { exit(); }' -c no-such-command
-fails "a process that does not exist is one sentence" 1 "weir: process 4194303" timeout 10 "$WEIR" probe -q 'begin { exit(); }' -p 4194303
+fails "a command that does not exist is one sentence" 1 "weir: .*no-such-command" timeout 120 "$WEIR" probe -q 'begin { exit(); }' -c no-such-command
+fails "a process that does not exist is one sentence" 1 "weir: process 4194303" timeout 120 "$WEIR" probe -q 'begin { exit(); }' -p 4194303
 # It lives until the script has begun, however long that takes.
 : >gone.txt
 bash -c 'until [ -s gone.txt ]; do sleep 0.05; done' &
-timeout 60 "$WEIR" probe -q 'begin { printf("begin\n"); } interval:s:120 { printf("late\n"); }' -p $! >gone.txt 2>gone.err
+timeout 120 "$WEIR" probe -q 'begin { printf("begin\n"); } interval:s:120 { printf("late\n"); }' -p $! >gone.txt 2>gone.err
 equal "the run ends when the processes of -p have ended" "0 begin" "$? $(cat gone.txt)"
 
 # --- Ctrl-C and a closed pipe ---
-timeout 20 "$WEIR" probe -q 'begin { @n = count(); printf("begin\n"); } interval:ms:10 { @n = count(); } end { printf("end\n"); }' >int.txt 2>int.err &
+timeout 120 "$WEIR" probe -q 'begin { @n = count(); printf("begin\n"); } interval:ms:10 { @n = count(); } end { printf("end\n"); }' >int.txt 2>int.err &
 weir=$!
 until_line int.txt begin $weir
 kill -INT $weir
 wait $weir
 equal "SIGINT ends the run: end{} and maps come" "0 begin end @n:" "$? $(echo $(sed 's/: [0-9]*$/:/' int.txt))"
-timeout 20 "$WEIR" probe -q 'interval:ms:1 { printf("line\n"); }' 2>pipe.err | head -n 2 >pipe.txt
+timeout 120 "$WEIR" probe -q 'interval:ms:1 { printf("line\n"); }' 2>pipe.err | head -n 2 >pipe.txt
 equal "a reader that goes away ends it without a complaint" "line line " "$(echo $(cat pipe.txt)) $(cat pipe.err)"

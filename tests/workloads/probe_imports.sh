@@ -9,7 +9,7 @@ chmod 755 .
 gives() {
 	local sentence=$1 expected=$2
 	shift 2
-	timeout 20 "$WEIR" probe -q "$@" >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe -q "$@" >out.txt 2>err.txt
 	rc=$?
 	[ $rc = 0 ] && sed 's/^/  /' err.txt
 	equal "$sentence" "$expected" "$(echo $(cat out.txt))"
@@ -48,7 +48,7 @@ gives "a text's imports are relative to the working folder" "words 18 @order: 1"
 gives "a script with the same import beside another one" "16 3 words @order: 1" -i kit/words.wr -e 'import "kit/words.wr"; begin { print(greeting(0)); print(3); }'
 
 refused() { # SENTENCE TAG SCRIPT
-	timeout 20 "$WEIR" probe -q -e "$3" >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe -q -e "$3" >out.txt 2>err.txt
 	equal "$1" "1 [$2]" "$? $(grep -o '\[[a-z-]*\]$' err.txt | head -n 1)"
 }
 refused "a file that is not there" not-found 'import "kit/none.wr"; begin { }'
@@ -62,9 +62,9 @@ echo 'begin { print("anybody"); }' >kit/deep/open.wr
 chmod 666 kit/deep/open.wr
 refused "a file that anybody can write" unsafe 'import "kit/deep/open.wr"; begin { }'
 printf 'begin {\n\tprint(nobody_knows);\n}\n' >kit/deep/wrong.wr
-timeout 20 "$WEIR" probe -q -e 'import "kit/deep/wrong.wr";' >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -e 'import "kit/deep/wrong.wr";' >out.txt 2>err.txt
 equal "a message names the imported file" "kit/deep/wrong.wr:2:8" "$(sed -n 's/^\([^:]*:[0-9:]*\): error.*/\1/p' err.txt)"
-timeout 20 "$WEIR" probe -q -o kept.wprobe main.wr && mv kit kit-gone && timeout 20 "$WEIR" probe -q kept.wprobe >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -o kept.wprobe main.wr && mv kit kit-gone && timeout 120 "$WEIR" probe -q kept.wprobe >out.txt 2>err.txt
 equal "a compiled script needs the files no longer" "words (17, 20, 42, 2)" "$(echo $(cat out.txt))"
 
 # --- #define with parameters ------------------------------------------------------------------------------------

@@ -20,21 +20,21 @@ for bits in 64 32; do
 		skip "structures of $bits-bit programs: gcc -m$bits does not work here"
 		continue
 	}
-	timeout 20 "$WEIR" probe -q -i handed.wr -c "sh -c './handed$bits >said$bits.txt'" >out$bits.txt 2>err$bits.txt
+	timeout 120 "$WEIR" probe -q -i handed.wr -c "sh -c './handed$bits >said$bits.txt'" >out$bits.txt 2>err$bits.txt
 	grep -E '^(waits|writes|time)' out$bits.txt >ours.txt
 	equal "structures of a $bits-bit program have the fields that it has put there" "$(cat said$bits.txt)" "$(cat ours.txt)"
 done
-timeout 20 "$WEIR" probe -q -e 'syscall:nanosleep:entry { if (bits == 32) { print(sizeof(*args.rqtp)); } }' --dry-run >dry.txt 2>&1
+timeout 120 "$WEIR" probe -q -e 'syscall:nanosleep:entry { if (bits == 32) { print(sizeof(*args.rqtp)); } }' --dry-run >dry.txt 2>&1
 check "a structure of a system call has a size" [ -s dry.txt ]
 
-timeout 20 "$WEIR" probe --dry-run -e 'tracepoint:napi:napi_poll { printf("%s", args.napi->dev->name); }' >napi.txt 2>&1
+timeout 120 "$WEIR" probe --dry-run -e 'tracepoint:napi:napi_poll { printf("%s", args.napi->dev->name); }' >napi.txt 2>&1
 rc=$?
 if grep -q 'not-found\|no-tracefs\|kernel-lacks' napi.txt; then
 	skip "pointers in tracepoints have the kernel's types: there is no napi:napi_poll"
 else
 	equal "pointers in tracepoints have the kernel's types" 0 "$rc"
 fi
-timeout 20 "$WEIR" probe --dry-run -e 'syscall:writev:entry { print(args.vec->nothing); }' >wrong.txt 2>&1
+timeout 120 "$WEIR" probe --dry-run -e 'syscall:writev:entry { print(args.vec->nothing); }' >wrong.txt 2>&1
 check "a field that such a structure has not is an error with its name" grep -q "struct compat_iovec has no field 'nothing'" wrong.txt
 # A structure that only the kernel has is the kernel's, also at a system call and in both modes.
 "$WEIR" probe -q 'syscall:getcwd:entry { $v = curtask.fs.pwd.mnt; $m = (struct mount *)((uint64)$v - offsetof(struct mount, mnt)); printf("%d %d\n", bits, $m->mnt.mnt_root == $v->mnt_root); }' \
@@ -68,7 +68,7 @@ int main(void)
 C
 for bits in 64 32; do
 	gcc -m$bits -g -O1 -o colours$bits colours.c 2>gcc.txt || { skip "enumerators of $bits-bit programs: gcc -m$bits does not work here" && continue; }
-	timeout 20 "$WEIR" probe -q -O enums.txt "uprobe:./colours$bits:paint /args.c == DARK/ { printf(\"%s %d %s %d %d\n\", GREEN, GREEN, DARK, DARK, sizeof(DARK)); @[RED] = count(); }" -c ./colours$bits >said.txt 2>&1
+	timeout 120 "$WEIR" probe -q -O enums.txt "uprobe:./colours$bits:paint /args.c == DARK/ { printf(\"%s %d %s %d %d\n\", GREEN, GREEN, DARK, DARK, sizeof(DARK)); @[RED] = count(); }" -c ./colours$bits >said.txt 2>&1
 	equal "enumerators of a $bits-bit program have names and numbers" "$(cat said.txt) @[RED]: 1" "$(echo $(cat enums.txt))"
 done
 finish

@@ -84,7 +84,7 @@ python3 cases.py "$WEIR" "$ROOT"/tests/fixtures/probe/language/*.txt || not_ok "
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 	[ -s "$name.err" ] && sed "s/^/  $name: /" "$name.err"
 }
@@ -249,7 +249,7 @@ probe signal --unsafe -i signal.wr -c 'sh -c "./shapes 2>/dev/null; echo status 
 equal "signal reaches the traced program" "sent status 138" "$(cat signal.txt) $(cat signal-status)"
 
 # --- JSON -----------------------------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe -f json 2>json.err >json.txt 'begin { printf("text %d\n", 5); print((1, "a")); @m["k"] = 3; @n = 4; @h = hist(5); @s = stats(4); @l = lhist(5, 0, 10, 5); time("%Y\n"); }'
+timeout 120 "$WEIR" probe -f json 2>json.err >json.txt 'begin { printf("text %d\n", 5); print((1, "a")); @m["k"] = 3; @n = 4; @h = hist(5); @s = stats(4); @l = lhist(5, 0, 10, 5); time("%Y\n"); }'
 python3 - <<'PY' || not_ok "JSON lines are read"
 import json
 rows = [json.loads(l) for l in open("json.txt")]
@@ -272,10 +272,10 @@ is_("time", 1, len(by.get("time", [])))
 PY
 
 # --- listing, dry run, dump, streams, clauses switched while running ------------------------------------------
-timeout 10 "$WEIR" probe -l 'uprobe:./shapes:*_function' >list.txt 2>&1
+timeout 120 "$WEIR" probe -l 'uprobe:./shapes:*_function' >list.txt 2>&1
 equal "-l lists functions by glob" "uprobe:./shapes:inner_function uprobe:./shapes:outer_function" "$(echo $(sort list.txt))"
 for kind in tracepoint:sched:sched_sw 'software:*' 'interval:*' 'profile:*' 'rawtracepoint:sched_sw*' 'hardware:*'; do
-	timeout 10 "$WEIR" probe -l "$kind*" >list.txt 2>&1
+	timeout 120 "$WEIR" probe -l "$kind*" >list.txt 2>&1
 	check "-l lists $kind" grep -q "^${kind%%:*}:" list.txt
 done
 probe stream -o shapes.wprobe -e 'uprobe:./shapes:inner_function { printf("%d %s\n", arg1, str(arg0)); }'
@@ -292,13 +292,13 @@ check "clauses are switched off and on while it runs ($a, $b, $c)" [ "${a:-0}" -
 
 # --- what is not there yet says so -----------------------------------------------------------------------------
 refused() { # TAG SCRIPT
-	timeout 10 "$WEIR" probe -q "$2" >refused.txt 2>refused.err
+	timeout 120 "$WEIR" probe -q "$2" >refused.txt 2>refused.err
 	equal "refused: $2" "1 [$1]" "$? $(grep -o '\[[a-z-]*\]$' refused.err | head -n 1)"
 }
 refused aggregation 'begin { @a = hist(1); print(@a + 1); }'
 
 # --- settings --------------------------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe 'config = { max_strlen = 4; max_map_keys = 2; lazy_symbolication = 1 } begin { @a[1] = 1; @a[2] = 2; @a[3] = 3; print(str($1)); }' abcdef >config.txt 2>config.err
+timeout 120 "$WEIR" probe 'config = { max_strlen = 4; max_map_keys = 2; lazy_symbolication = 1 } begin { @a[1] = 1; @a[2] = 2; @a[3] = 3; print(str($1)); }' abcdef >config.txt 2>config.err
 rc=$?
 equal "config: lengths and entries are set, others are warned about" "3 2 1" \
 	"$rc $(grep -c '^@a' config.txt) $(grep -c "'lazy_symbolication' has no effect here \[config\]" config.err)"

@@ -39,7 +39,7 @@ modes=64
 gcc -g -O1 -m32 -o list32 list.c 2>/dev/null && modes="64 32"
 
 probe() { # NAME ARGUMENT...: NAME.txt, NAME.err, $rc
-	timeout 60 "$WEIR" probe -q "${@:2}" >"$1.txt" 2>"$1.err"
+	timeout 120 "$WEIR" probe -q "${@:2}" >"$1.txt" 2>"$1.err"
 	rc=$?
 }
 

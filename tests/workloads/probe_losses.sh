@@ -21,7 +21,7 @@ sync pages.bin
 probe() {
 	local name=$1
 	shift
-	timeout 60 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 }
 
@@ -155,7 +155,7 @@ for n, line in enumerate(weir.stdout):
         break
 weir.send_signal(signal.SIGINT)
 try:
-    out, err = weir.communicate(timeout=15)
+    out, err = weir.communicate(timeout=60)
     told = re.search(rb"(\d+) commands of system\(\) were not run", err)
     print(weir.returncode, out.decode().split("\n")[-3:], "told" if told or b"lost" in err else "silent")
 except subprocess.TimeoutExpired:
@@ -168,7 +168,7 @@ equal "a script that keeps itself busy with commands ends when it is told to" "3
 # The same point as a raw tracepoint, which the kernel does not skip, says how many there were; one that comes at the very
 # moment when clauses are switched on, or off, may be in one number and not in the other.
 cp "$(type -P true)" weir_slow
-timeout 60 "$WEIR" probe -f json -O missed.txt 'tracepoint:sched:sched_process_exec /comm == "weir_slow"/ { $i = 0; while ($i < 3000000) { @turns = count(); $i++; } }
+timeout 120 "$WEIR" probe -f json -O missed.txt 'tracepoint:sched:sched_process_exec /comm == "weir_slow"/ { $i = 0; while ($i < 3000000) { @turns = count(); $i++; } }
 tracepoint:timer:hrtimer_expire_entry { @seen = count(); }
 rawtracepoint:hrtimer_expire_entry { @all = count(); }' 2>missed.err &
 weir=$!
@@ -219,7 +219,7 @@ print(traced[0] + loss[0])')"
 	pid=$!
 	exec 5>gather
 	until_line gathered.txt made $pid
-	timeout 60 "$WEIR" probe -O there.txt 'syscall:getppid { @n = count(); }' -p $pid 2>there.err &
+	timeout 120 "$WEIR" probe -O there.txt 'syscall:getppid { @n = count(); }' -p $pid 2>there.err &
 	weir=$!
 	until_line there.err Attached $weir
 	feed 5

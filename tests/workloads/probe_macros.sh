@@ -7,7 +7,7 @@
 gives() {
 	local sentence=$1 expected=$2 script=$3
 	shift 3
-	timeout 20 "$WEIR" probe -q "$@" -e "$script" >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe -q "$@" -e "$script" >out.txt 2>err.txt
 	sed 's/^/  /' err.txt
 	equal "$sentence" "$expected" "$(echo $(cat out.txt))"
 }
@@ -74,7 +74,7 @@ macro told(p, @m) { $q = of(p); @m[bits, sizeof(struct pair)] = ($q->a, $q->b); 
 fn half($b : int64) : int64 { return $b / 2; }
 S
 	printf 'uprobe:./pair%d:target { print((told(arg0, @seen), half(of(arg0)->b) == 1 << 39 ? 1 : 0)); }\n' $bits >>pair.wr
-	timeout 20 "$WEIR" probe -q -i pair.wr -c ./pair$bits >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe -q -i pair.wr -c ./pair$bits >out.txt 2>err.txt
 	sed 's/^/  /' err.txt
 	equal "macros and functions have the sizes of $bits-bit programs" \
 		"(deep, 1) @seen[$bits, $((bits == 32 ? 16 : 24))]: (-3, 1099511627776)" "$(echo $(cat out.txt))"
@@ -86,11 +86,11 @@ macro inner(x) { x + "text" }
 macro outer(x) { inner(x) }
 begin { print(outer(1)); }
 S
-timeout 20 "$WEIR" probe -q -i wrong.wr >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -i wrong.wr >out.txt 2>err.txt
 equal "a message has its place in the macro and those of its uses" \
 	"wrong.wr:1:18 in inner(), used at wrong.wr:2:18 in outer(), used at wrong.wr:3:15" \
 	"$(echo $(sed -n 's/^\(wrong.wr:[0-9:]*[0-9]\): error.*/\1/p; /used at/p' err.txt))"
-timeout 20 "$WEIR" probe -q -f json -i wrong.wr >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -f json -i wrong.wr >out.txt 2>err.txt
 equal "in JSON, too" "1:18 inner 2:18 outer 3:15" "$(python3 -c '
 import json
 m = json.load(open("err.txt"))[0]
@@ -98,6 +98,6 @@ print("%d:%d" % (m["line"], m["column"]), *("%s %d:%d" % (u["macro"], u["line"],
 printf 'macro m0(x) { x; x }\n' >deep.wr
 for i in $(seq 40); do printf 'macro m%d(x) { m%d(x); m%d(x) }\n' $i $((i - 1)) $((i - 1)); done >>deep.wr
 echo 'begin { print(m40(1)); }' >>deep.wr
-timeout 20 "$WEIR" probe -q -i deep.wr >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -i deep.wr >out.txt 2>err.txt
 rc=$?
 equal "macros that would become endless text are refused" "1 [size]" "$rc $(grep -o '\[size\]$' err.txt | head -n 1)"

@@ -8,7 +8,7 @@
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 	[ -s "$name.err" ] && sed "s/^/  $name: /" "$name.err"
 }
@@ -52,7 +52,7 @@ for m in 64 32; do
 	equal "aggregations are added up over processors when a script reads them ($m bit)" \
 		"at 150: 5325 (200, 8100, -19, 100, 40, 200)" "$(echo $(head -n 2 steps$m.txt))"
 done
-WEIR_PROBE_WITHOUT=percpu-read timeout 20 "$WEIR" probe -q 'begin { @c = count(); print(@c + 1); }' >without.txt 2>without.err
+WEIR_PROBE_WITHOUT=percpu-read timeout 120 "$WEIR" probe -q 'begin { @c = count(); print(@c + 1); }' >without.txt 2>without.err
 equal "a kernel that cannot read other processors' values: refused with the reason" "1 1" \
 	"$? $(grep -c "cannot read the values of other processors" without.err)"
 
@@ -84,7 +84,7 @@ __attribute__((noinline)) int once(int n) { __asm__ volatile("" ::"r"(n) : "memo
 int main(int n, char **v) { return once(n - 1) + !v; }
 E2
 gcc -g -O1 -o once once.c
-timeout 20 "$WEIR" probe -q 'uprobe:./once:once { @seen[ustack] = 7; printf("it is %d\n", @seen[ustack]); }' -c ./once >unknown.txt 2>unknown.err
+timeout 120 "$WEIR" probe -q 'uprobe:./once:once { @seen[ustack] = 7; printf("it is %d\n", @seen[ustack]); }' -c ./once >unknown.txt 2>unknown.err
 equal "what stands under a stack that is not known yet is not 0 without a word: status 3" 3 $?
 check "and it is said" grep -q '1 stack that was not walked yet' unknown.err
 check "and nothing is printed" [ -z "$(grep 'it is' unknown.txt)" ]
@@ -185,7 +185,7 @@ probe late 'interval:us:5 { @n++; @of[@n] = 1; exit(); }'
 equal "exit() ends an interval whose ticks are late" "@n: 1 @of[1]: 1" "$(echo $(grep . late.txt))"
 
 # --- delete() for what it does -------------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe 'begin { @a[1] = 1; delete(@a[1]); @b = 1; delete(@b); exit(); }' >deleted.txt 2>deleted.err
+timeout 120 "$WEIR" probe 'begin { @a[1] = 1; delete(@a[1]); @b = 1; delete(@b); exit(); }' >deleted.txt 2>deleted.err
 equal "delete() as a statement needs nobody to take its value" "0 0 Attached 1 probe" "$? $(grep -c . deleted.txt) $(cat deleted.err)"
 
 # --- declared maps, and what maps take ---------------------------------------------------------------------------
@@ -195,18 +195,18 @@ begin { @small[1] = 1; @small[2] = 2; @small[3] = 3; @counts[1] = count(); @coun
 equal "hash(N) keeps N entries and counts the others as lost, lruhash(N) keeps the latest" \
 	"@counts[1]: 1 @counts[2]: 1 @last[2]: 5 @recent[2]: 2 @small[1]: 1 @small[2]: 2" "$(echo $(grep . declared.txt | sort))"
 equal "two values found no room" "3 1" "$rc $(grep -c ': 2 values that found no room' declared.err)"
-timeout 20 "$WEIR" probe 'let @nobody = hash(7); begin { exit(); }' 2>declared.err
+timeout 120 "$WEIR" probe 'let @nobody = hash(7); begin { exit(); }' 2>declared.err
 check "a map that is declared and never used is told" grep -q '1:1: warning: @nobody is declared and never used \[unused\]' declared.err
 probe stream -o declared.wprobe 'let @last = percpulruhash(1); begin { @last[1] = sum(4); @last[2] = sum(5); }'
 probe stream declared.wprobe
 equal "a stream has the kinds of its maps" "@last[2]: 5" "$(grep . stream.txt)"
-timeout 20 "$WEIR" probe -q --max-entries 100000000 'begin { @x[1] = 1; }' >large.txt 2>large.err
+timeout 120 "$WEIR" probe -q --max-entries 100000000 'begin { @x[1] = 1; }' >large.txt 2>large.err
 equal "a map that takes more than 1 GiB before it has an entry is refused" "1 50000000 entries fit" \
 	"$? $(grep -o '[0-9]* entries fit' large.err)"
-timeout 20 "$WEIR" probe --dry-run --max-entries 1000 'begin { @x[1] = 1; @y = count(); }' >plan.txt
+timeout 120 "$WEIR" probe --dry-run --max-entries 1000 'begin { @x[1] = 1; @y = count(); }' >plan.txt
 equal "--dry-run says what maps take" "map @x: 1000 entries, 16 KiB at once, map @y: 1 entry, 1 KiB at once," \
 	"$(echo $(grep '^map' plan.txt | sed 's/ [0-9]* KiB when full//'))"
-timeout 20 "$WEIR" probe -v --max-entries 1000 'begin { @x[1] = 1; @z[1, 2] = 1; exit(); }' >verbose.txt 2>verbose.err
+timeout 120 "$WEIR" probe -v --max-entries 1000 'begin { @x[1] = 1; @z[1, 2] = 1; exit(); }' >verbose.txt 2>verbose.err
 check "and -v says it of all" grep -q '^weir: 2 maps of the script: 32 KiB, [0-9]* KiB when full' verbose.err
 check "and so does its JSON" python3 -c '
 import json, subprocess, sys

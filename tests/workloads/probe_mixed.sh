@@ -25,7 +25,7 @@ E
 
 # trace NAME SCRIPT PROGRAM32 PROGRAM64: its output, sorted by mode and by program order in each.
 trace() {
-	timeout 20 "$WEIR" probe -q -i "$2" -c "sh both.sh $3 $4" >"$1.txt" 2>"$1.err"
+	timeout 120 "$WEIR" probe -q -i "$2" -c "sh both.sh $3 $4" >"$1.txt" 2>"$1.err"
 	echo "status $?" >>"$1.err"
 }
 of_mode() { grep "^$1 " "$2.txt" | cut -d' ' -f2-; } # MODE NAME
@@ -185,7 +185,7 @@ cat >spin.sh <<'E'
 ./mixed64 3000000 >out64.txt
 wait
 E
-timeout 20 "$WEIR" probe -q -i firing.wr -c 'sh spin.sh' >firing.txt 2>firing.err
+timeout 120 "$WEIR" probe -q -i firing.wr -c 'sh spin.sh' >firing.txt 2>firing.err
 equal "one clause at system calls and tracepoints is right in a 32-bit program" "exec ./mixed32
 write 1 1500000 72
  11 8
@@ -210,7 +210,7 @@ for mode in 32 64; do gcc -m$mode -O1 -o static$mode "$ROOT/tests/fixtures/probe
 cat >static.wr <<'E'
 usdt:./static32:weirtest:fired, usdt:./static64:fired { printf("%d %d %s 0x%x %d %d\n", bits, arg0, str(arg1), arg2, arg3, arg4); }
 E
-timeout 20 "$WEIR" probe -q -O static.txt -i static.wr -c 'sh -c "./static32 >out32.txt & ./static64 >out64.txt; wait"' 2>static.err
+timeout 120 "$WEIR" probe -q -O static.txt -i static.wr -c 'sh -c "./static32 >out32.txt & ./static64 >out64.txt; wait"' 2>static.err
 for mode in 32 64; do
 	equal "operands of a static probe in a $mode-bit program" "$mode -1 static text 0x1122334455667788 -7 -300
 $mode 0 static text 0x1122334455667788 -7 -300" "$(grep "^$mode " static.txt)"
@@ -219,7 +219,7 @@ equal "semaphores of static probes are counted up, and down again" "semaphore 1 
 	"$(echo $(cat out32.txt out64.txt) $(./static32) $(./static64))"
 
 # --- the same as a stream in a file -------------------------------------------------------------------
-timeout 20 "$WEIR" probe -q -o dwarf.wprobe -i dwarf.wr && timeout 20 "$WEIR" probe -q dwarf.wprobe -c 'sh both.sh ./mixed32 ./mixed64' >stream.txt 2>stream.err
+timeout 120 "$WEIR" probe -q -o dwarf.wprobe -i dwarf.wr && timeout 120 "$WEIR" probe -q dwarf.wprobe -c 'sh both.sh ./mixed32 ./mixed64' >stream.txt 2>stream.err
 for mode in 32 64; do
 	equal "a stream out of a file: all values of the $mode-bit program are right" "$(of_mode $mode dwarf)" "$(of_mode $mode stream)"
 done

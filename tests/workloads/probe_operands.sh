@@ -13,7 +13,7 @@ for bits in 64 32; do
 			continue
 		}
 		"./operands$bits" >said.txt
-		timeout 20 "$WEIR" probe -q -e "usdt:./operands$bits:weirtest:forms $script" \
+		timeout 120 "$WEIR" probe -q -e "usdt:./operands$bits:weirtest:forms $script" \
 			-c "sh -c './operands$bits >/dev/null'" >ours.txt 2>err.txt
 		equal "operands of a $bits-bit probe are what the program says ($kind)" "$(cat said.txt)" "$(cat ours.txt err.txt)"
 	done
@@ -28,7 +28,7 @@ sed -n '/__attribute__((noinline)) void fire/,/^}/p' "$ROOT/tests/fixtures/probe
 	sed 's/CONSTANTS " " SYMBOLS " " MEMORY " " HIGH/"4@twin(%%rip)"/; s/WORD/".8byte"/' >fire.txt
 { echo '#include <stdint.h>' && cat fire.txt && sed 's/other();/other(); fire(0, 0);/' twice.c; } >main.c
 if gcc -O0 -o twice main.c other.c 2>gcc.txt; then
-	timeout 20 "$WEIR" probe -e 'usdt:./twice:weirtest:forms { printf("%d\n", arg0); }' -c ./twice >twice.txt 2>twice.err
+	timeout 120 "$WEIR" probe -e 'usdt:./twice:weirtest:forms { printf("%d\n", arg0); }' -c ./twice >twice.txt 2>twice.err
 	check "a symbol that the file has twice is not guessed at" grep -q "has several of" twice.err
 	equal "nothing is printed for it" "" "$(grep -v Attached twice.txt)"
 else

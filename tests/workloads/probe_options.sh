@@ -13,7 +13,7 @@ S
 gives() {
 	local sentence=$1 expected=$2
 	shift 2
-	timeout 20 "$WEIR" probe -q options.wr "$@" >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe -q options.wr "$@" >out.txt 2>err.txt
 	rc=$?
 	equal "$sentence" "$expected" "$(cat out.txt)"
 }
@@ -30,13 +30,13 @@ gives "a value that is missing is an error" "" -- --name
 equal "with the tag of parameters" "1 [parameter]" "$rc $(grep -o '\[parameter\]$' err.txt)"
 gives "--help prints the options and runs nothing" "$(printf 'Options of the script, behind --:\n  --count=NUMBER         how many (7)\n  --low=NUMBER           (-2)\n  --name=TEXT            ("nobody")\n  --quick                (false)\n  --warm                 (true)')" -- --help
 equal "and ends well" "0 " "$rc $(cat err.txt)"
-timeout 20 "$WEIR" probe -q 'begin { print(str($1 + 2)); print(str($1 + 6)); print(strlen(str($1 + 1, 3))); }' abcdef >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q 'begin { print(str($1 + 2)); print(str($1 + 6)); print(strlen(str($1 + 1, 3))); }' abcdef >out.txt 2>err.txt
 equal "str(\$1 + 2) begins at the third character" "cdef 3" "$(echo $(cat out.txt))"
-timeout 20 "$WEIR" probe -q 'begin { print(str($1 + 7)); }' abcdef >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q 'begin { print(str($1 + 7)); }' abcdef >out.txt 2>err.txt
 equal "behind its end there is nothing" "1 [parameter]" "$? $(grep -o '\[parameter\]$' err.txt)"
-timeout 20 "$WEIR" probe -q 'fn slow() : int64 { return getopt("slow", 3); } macro shown() { getopt("text", "t") } begin { print((slow(), shown())); }' -- --slow=4 --text=u >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q 'fn slow() : int64 { return getopt("slow", 3); } macro shown() { getopt("text", "t") } begin { print((slow(), shown())); }' -- --slow=4 --text=u >out.txt 2>err.txt
 equal "options are in macros and functions, too" "(4, u)" "$(cat out.txt)"
-timeout 20 "$WEIR" probe -q -o kept.wprobe options.wr -- --name=kept --count=1 && timeout 20 "$WEIR" probe -q kept.wprobe >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -o kept.wprobe options.wr -- --name=kept --count=1 && timeout 120 "$WEIR" probe -q kept.wprobe >out.txt 2>err.txt
 equal "a compiled script keeps the values" "1 -2 kept 0 1 [] 0" "$(cat out.txt)"
 
 # --- options of weir probe, and those that users of bpftrace type --------------------------------------------------
@@ -47,7 +47,7 @@ interval:ms:30,interval:ms:40 { printf("later "); exit(); }
 end { printf("end\n"); }
 S
 run() {
-	timeout 20 "$WEIR" probe "$@" >out.txt 2>err.txt
+	timeout 120 "$WEIR" probe "$@" >out.txt 2>err.txt
 	rc=$?
 }
 run -q --probe-filter 'ms:(30|40)$' periods.wr
@@ -70,14 +70,14 @@ run -V
 equal "-V is the version" "$("$WEIR" --version)" "$(cat out.txt)"
 run --info
 check "--info names weir doctor" grep -q 'weir doctor' out.txt
-timeout 20 "$WEIR" probe -q -e 'begin { print((__builtin_pid == pid(), __builtin_strlen("abc"))); }' >out.txt 2>err.txt
+timeout 120 "$WEIR" probe -q -e 'begin { print((__builtin_pid == pid(), __builtin_strlen("abc"))); }' >out.txt 2>err.txt
 check "__builtin_NAME is NAME" grep -q '^(\(1\|true\), 3)$' out.txt
 
 # --- --debuginfo ---------------------------------------------------------------------------------------------------
 mkdir -p debug debug/none
 printf '__attribute__((noinline)) int named(int number) { __asm__ volatile(""); return number; }\nint main(void) { return named(5) - 5; }\n' >bare.c
 gcc -O1 -g -Wl,--build-id -o bare bare.c && objcopy --only-keep-debug bare debug/bare.debug && strip -g bare || not_ok "the program compiles"
-with_debug() { timeout 20 "$WEIR" probe -q "$@" 'uprobe:./bare:named { print(args.number); }' -c ./bare 2>&1; }
+with_debug() { timeout 120 "$WEIR" probe -q "$@" 'uprobe:./bare:named { print(args.number); }' -c ./bare 2>&1; }
 equal "--debuginfo: files with debug information in a folder" "5" "$(with_debug --debuginfo debug/none --debuginfo debug)"
 check "they are not found without" grep -q '\[[a-z-]*\]$' <<<"$(with_debug)"
 printf 'int main(void) { return 0; }\n' | gcc -g -x c -o stranger - && cp stranger debug/bare.debug

@@ -27,7 +27,7 @@ fi
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe -q -O "$name.txt" "$@" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q -O "$name.txt" "$@" 2>"$name.err"
 	rc=$?
 }
 
@@ -75,10 +75,10 @@ for mode in $modes; do
 	before=$(code $pid ticking$mode)
 	"$WEIR" probe -q "uprobe:./ticking$mode:tick { printf(\"x\\n\"); } uretprobe:./ticking$mode:tick { @r++; }" >killed$mode.txt 2>&1 &
 	weir=$!
-	for ((i = 0; i < 300; i++)); do [ -s killed$mode.txt ] && break || sleep 0.02; done
+	until_line killed$mode.txt . $weir
 	check "$mode-bit: the program is probed" [ -s killed$mode.txt -a "$before" != "$(code $pid ticking$mode)" ]
 	{ kill -9 $weir && wait $weir; } 2>kill.txt
-	for ((i = 0; i < 100; i++)); do [ "$before" = "$(code $pid ticking$mode)" ] && break || sleep 0.02; done
+	for ((i = 0; i < 1000; i++)); do [ "$before" = "$(code $pid ticking$mode)" ] && break || sleep 0.02; done
 	equal "$mode-bit: when weir is killed its breakpoints go too" "$before" "$(code $pid ticking$mode)"
 	probe after$mode "uprobe:./ticking$mode:tick { @n++; } interval:ms:200 { if (@n > 5) { exit(); } }" -p $pid -d 10
 	feed 5
@@ -90,7 +90,7 @@ done
 # --- two at once ---
 "$WEIR" probe -q 'uprobe:./hammer64:blow { @n = count(); } begin { printf("begun\n"); }' >first.txt 2>first.err &
 first=$!
-for ((i = 0; i < 300; i++)); do [ -s first.txt ] && break || sleep 0.02; done
+until_line first.txt . $first
 probe second 'uprobe:./hammer64:blow { @n = count(); } uretprobe:./hammer64:blow { @r = count(); }' -c "sh -c './hammer64 1000 >command.txt'"
 kill -INT $first
 wait $first
@@ -146,7 +146,7 @@ for mode in $modes; do
 	equal "$mode-bit: C++ functions by readable names, with their arguments; overloads and templates" \
 		"@add: 2 @check: 1 @twice: 2 add 1 2 cost 7 99 3" "$(echo $(grep . shop$mode.txt | sort))"
 	equal "$mode-bit: exceptions pass through a function that has a probe" "3 12 21 8 6 too many" "$(echo $(cat command.txt))"
-	timeout 20 "$WEIR" probe --dry-run "uretprobe:./shop$mode:shop::check { @++; }" >dry.txt 2>dry.err
+	timeout 120 "$WEIR" probe --dry-run "uretprobe:./shop$mode:shop::check { @++; }" >dry.txt 2>dry.err
 	check "$mode-bit: that they cannot pass through one with a return probe is said before" grep -q 'an exception that passes.*\[unsafe\]' dry.err
 done
 if readelf -n /usr/lib/x86_64-linux-gnu/libstdc++.so.6 2>/dev/null | grep -q libstdcxx && [ -x shop64 ]; then

@@ -16,10 +16,10 @@ C
 }
 first() { FIELDS='int x, y;' PARAMETERS='int a, int b' VALUES='11, 22' build "$@"; }
 second() { FIELDS='int y, x;' PARAMETERS='int b, long unused, int a' VALUES='22, 0, 11' build "$@"; }
-run() { timeout 20 "$WEIR" probe -q "$1" -c ./prog >out.txt 2>err.txt; echo "$? $(tr '\n' ';' <out.txt)"; }
+run() { timeout 120 "$WEIR" probe -q "$1" -c ./prog >out.txt 2>err.txt; echo "$? $(tr '\n' ';' <out.txt)"; }
 first || { not_ok "the program compiles" && finish; }
 
-compile() { timeout 20 "$WEIR" probe -q -o "$1" -e "$2" >compile.txt 2>&1; }
+compile() { timeout 120 "$WEIR" probe -q -o "$1" -e "$2" >compile.txt 2>&1; }
 compile named.wprobe 'uprobe:./prog:work { printf("%d %d %d\n", args.a, args.b, args.p->x); }'
 compile global.wprobe 'uprobe:./prog:work { printf("%d\n", counter); }'
 compile offset.wprobe 'uprobe:./prog:work+1 { printf("there\n"); }'
@@ -54,10 +54,11 @@ int main(void) { return again(1) == 0; }
 C
 gcc -O1 -g -o again again.c && cp again other || not_ok "the program compiles"
 changed() { # NAME COMMAND: what is said when the command has changed ./again meanwhile
-	timeout 20 "$WEIR" probe "begin { printf(\"on\\n\"); } uprobe:./again:again { @n = count(); } interval:ms:300 { exit(); }" >"$1.txt" 2>"$1.err" &
-	for _ in $(seq 100); do grep -qs on "$1.txt" && break; sleep 0.05; done
+	timeout 120 "$WEIR" probe "begin { printf(\"on\\n\"); } uprobe:./again:again { @n = count(); }" >"$1.txt" 2>"$1.err" &
+	until_line "$1.err" Attached $!
 	./again
 	eval "$2"
+	kill -INT $!
 	wait $!
 	sed -n "s/^weir: note: '.\/again' \(was [a-z]*\).*/\1/p" "$1.err"
 }
@@ -84,10 +85,10 @@ print("bound" if id_n else "free")
 E
 foreign() { # NAME SCRIPT: whether it is bound to a kernel, what it prints, and what is said where that is another
 	local there=
-	timeout 20 "$WEIR" probe -q -o "$1.wprobe" "$2" >compile.txt 2>&1
+	timeout 120 "$WEIR" probe -q -o "$1.wprobe" "$2" >compile.txt 2>&1
 	bound=$(python3 kernel.py "$ROOT/tests/format" "$1.wprobe" "$1-other.wprobe")
-	[ "$bound" = free ] || there=$(timeout 20 "$WEIR" probe -q "$1-other.wprobe" 2>&1 | grep -o 'compiled for another kernel')
-	echo "$bound $(timeout 20 "$WEIR" probe -q "$1.wprobe" 2>&1 | head -n 1)${there:+ $there}"
+	[ "$bound" = free ] || there=$(timeout 120 "$WEIR" probe -q "$1-other.wprobe" 2>&1 | grep -o 'compiled for another kernel')
+	echo "$bound $(timeout 120 "$WEIR" probe -q "$1.wprobe" 2>&1 | head -n 1)${there:+ $there}"
 }
 if grep -qa GNU /sys/kernel/notes && [ -e /sys/kernel/btf/vmlinux ]; then
 	equal "code with structures of the kernel is for this kernel only" "bound true compiled for another kernel" \

@@ -7,7 +7,7 @@
 probe() {
 	local name=$1
 	shift
-	timeout 20 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
 	rc=$?
 }
 

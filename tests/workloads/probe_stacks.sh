@@ -21,7 +21,7 @@ fi
 probe() {
 	local name=$1
 	shift
-	timeout 60 "$WEIR" probe -q -O "$name.txt" "$@" 2>"$name.err"
+	timeout 120 "$WEIR" probe -q -O "$name.txt" "$@" 2>"$name.err"
 	rc=$?
 }
 # own FILE: of each stack the program's functions in a line, innermost first, and its last line when it is in brackets
@@ -91,7 +91,7 @@ for m in $modes; do
 		"$(echo $(awk '/^@/ { map = $0; sub(/\[.*/, "", map) } /]: [0-9]+$/ && map != "@m" { print map, $NF }' loops.txt | sort))"
 
 	if unshare --fork --pid --mount-proc true 2>/dev/null; then
-		timeout 60 unshare --fork --pid --mount-proc sh -c "(sleep 1; ./ways$m plain 1) &
+		timeout 120 unshare --fork --pid --mount-proc sh -c "(sleep 1; ./ways$m plain 1) &
 			exec '$WEIR' probe -q -d 3 '$script'" >inner.txt 2>inner.err
 		equal "a stack has its names in a pid namespace, $m bit" "marked lower upper main" "$(own inner.txt)"
 	else
@@ -199,7 +199,7 @@ A hit+0 ($PWD/inlined)
 A inner (inlined)
 A middle (inlined)
 A outer+N ($PWD/inlined)" "$(grep -v '^$' inlined.txt | sed -E 's/^ *//; s/^[0-9a-f]{12}/A/; s/\+[1-9][0-9]*/+N/')"
-timeout 20 "$WEIR" probe -O begin.txt 'begin { print(ustack); print(kstack); printf("done\n"); }' 2>begin.err
+timeout 120 "$WEIR" probe -O begin.txt 'begin { print(ustack); print(kstack); printf("done\n"); }' 2>begin.err
 rc=$?
 equal "stacks are empty in begin, with a warning" "done 2 0" "$(grep -v '^$' begin.txt) $(grep -c 'warning: [uk]stack is empty at begin' begin.err) $rc"
 finish

@@ -23,12 +23,12 @@ n=${WEIR_SLOW:+300}
 equal "no program is missed that is started when it says Attached" 0 "$(timeout 300 python3 ready.py "$WEIR" "${n:-60}")"
 
 # --- what begin{} prints is behind the line, whichever of them has a newline --------------------------------------
-timeout 20 "$WEIR" probe 'begin { printf("begins"); errorf("told"); } end { printf("-ends\n"); }' >both.txt 2>&1
+timeout 120 "$WEIR" probe 'begin { printf("begins"); errorf("told"); } end { printf("-ends\n"); }' >both.txt 2>&1
 equal "the line comes before what begin{} prints" "Attached 2 probes
 begins-ends" "$(grep -v '^-e' both.txt)"
-timeout 20 "$WEIR" probe -f json 'begin { print(7); }' 2>/dev/null >both.txt
+timeout 120 "$WEIR" probe -f json 'begin { print(7); }' 2>/dev/null >both.txt
 equal "in JSON, too" "attached_probes value" "$(sed 's/{"type": "\([a-z_]*\)".*/\1/' both.txt | tr '\n' ' ' | sed 's/ $//')"
-equal "but not with -q" '{"type": "value", "data": 7}' "$(timeout 20 "$WEIR" probe -q -f json 'begin { print(7); }' 2>&1)"
+equal "but not with -q" '{"type": "value", "data": 7}' "$(timeout 120 "$WEIR" probe -q -f json 'begin { print(7); }' 2>&1)"
 
 "$WEIR" probe -q 'begin { printf("no end"); @x = 7; }' >end.txt
 equal "maps at the end begin lines of their own" "$(printf 'no end\n@x: 7')" "$(head -n 2 end.txt)"

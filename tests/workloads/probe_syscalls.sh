@@ -41,7 +41,7 @@ syscall:getpid:return /self->getpid/ { printf("int80 %d pid %d\n", bits, retval 
 syscall:munmap:entry,syscall:close:entry /comm == "calls32" || comm == "calls64"/ { @entries[comm, probe] = count(); }
 syscall:* /comm == "calls32" || comm == "calls64"/ { @all[bits] = count(); }
 E
-timeout 20 "$WEIR" probe -q -i calls.wr -c 'sh both.sh' >all.txt 2>all.err
+timeout 120 "$WEIR" probe -q -i calls.wr -c 'sh both.sh' >all.txt 2>all.err
 rc=$?
 of_mode() { grep "^$1 " all.txt | cut -d' ' -f2-; }
 equal "calls of a 32-bit program have their names, arguments and results" "openat -100 calls-input.txt 0xa0000
@@ -71,7 +71,7 @@ n32=$(grep -F '@all[32]' all.txt | sed 's/.*: //') n64=$(grep -F '@all[64]' all.
 check "a glob sees the calls of both ($n32, $n64)" [ "${n32:-0}" -ge 30 -a "${n64:-0}" -ge 30 ]
 
 # Lists, short forms and globs; a call of one mode alone.
-timeout 20 "$WEIR" probe -q 't:syscalls:sys_enter_open* /comm == "calls32" || comm == "calls64"/ { @[probe, bits] = count(); }
+timeout 120 "$WEIR" probe -q 't:syscalls:sys_enter_open* /comm == "calls32" || comm == "calls64"/ { @[probe, bits] = count(); }
 syscall:fstat*:entry, syscall:stat*:entry, syscall:newfstatat:entry, syscall:statx { @stat[comm, bits] = count(); }
 syscall:close,syscall:munmap { @[probe, bits] = count(); }' -c 'sh both.sh' >globs.txt 2>globs.err
 equal "globs and lists: probe is the call, in both modes" "2" \
@@ -79,8 +79,8 @@ equal "globs and lists: probe is the call, in both modes" "2" \
 equal "a call without entry or return is its entry" "@[syscall:munmap:entry, 32]: @[syscall:munmap:entry, 64]:" \
 	"$(echo $(grep -o '^@\[syscall:munmap:[a-z]*, [0-9]*\]:' globs.txt | sort))"
 
-timeout 5 "$WEIR" probe -q 'syscall:openatt:entry { exit(); }' >none.txt 2>none.err
+timeout 120 "$WEIR" probe -q 'syscall:openatt:entry { exit(); }' >none.txt 2>none.err
 equal "a call that does not exist is an error with place and tag" "1 -e:1:1: error: [not-found]" \
 	"$? $(head -n 1 none.err | sed 's/error: .* \[/error: [/')"
-timeout 5 "$WEIR" probe -l 'syscall:*llseek*' >list.txt
+timeout 120 "$WEIR" probe -l 'syscall:*llseek*' >list.txt
 equal "-l lists calls of either mode" "syscall:_llseek:entry syscall:_llseek:return" "$(echo $(cat list.txt))"
