@@ -7,6 +7,7 @@
 
 #include "cmd/keeper.h"
 #include "cmd/options.h"
+#include "steps/engine/ptrace_counts.h"
 
 _Static_assert(sizeof(struct translate_result) <= KEEPER_RESULT_MAX, "a result is in one packet");
 
@@ -17,6 +18,8 @@ static int record(struct keeper *k, void *result, struct err *err)
 	o.parent_fd = k->fd;
 	o.ctx = k;
 	o.note = keeper_note;
+	o.progress = k->has_progress ? keeper_progress : NULL;
+	o.stepper = &ptrace_stepper;
 	return translate_record(&o, result, err);
 }
 

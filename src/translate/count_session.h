@@ -25,4 +25,7 @@ struct count_session {
 
 extern const struct translate_work count_work; /* its ctx is a struct count_session */
 
+/* A counts_stack_bounds; `pid` points to a pid_t. */
+bool count_find_stack(void *pid, uint64_t sp, uint64_t *low, uint64_t *high);
+
 #endif

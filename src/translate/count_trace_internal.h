@@ -31,6 +31,7 @@ struct code_piece {
 	uint64_t addr, count; /* in the image; count is signed while it is added up */
 	uint32_t bytes, n_counted;
 	uint32_t n_insns;
+	bool is_32;  /* code */
 	size_t code; /* place in `code`, plus 1; 0: its file has it */
 };
 

@@ -69,12 +69,11 @@ static void look_for_stack(void *ctx, const struct proc_mapping *m)
 	search->guard_end = m->prot & (PROT_READ | PROT_WRITE | PROT_EXEC) ? 0 : m->end;
 }
 
-static bool find_stack(void *ctx, uint64_t sp, uint64_t *low, uint64_t *high)
+bool count_find_stack(void *pid, uint64_t sp, uint64_t *low, uint64_t *high)
 {
-	const struct traced_program *p = ctx;
 	struct stack_search search = {.sp = sp};
 
-	if (proc_each_mapping(p->pid, look_for_stack, &search, NULL) < 0 || !search.high)
+	if (proc_each_mapping(*(const pid_t *)pid, look_for_stack, &search, NULL) < 0 || !search.high)
 		return false;
 	*low = search.low;
 	*high = search.high;
@@ -91,7 +90,7 @@ static void begin_program(struct traced_program *p, struct process *process)
 	d->process = process;
 	d->counts = counts_new(p->pid);
 	counts_set_space(d->counts, &process->space);
-	counts_set_stacks(d->counts, find_stack, p);
+	counts_set_stacks(d->counts, count_find_stack, &p->pid);
 }
 
 /* Its figures go to the trace. */
@@ -196,6 +195,15 @@ static void exec(void *ctx, struct traced_thread *t, struct traced_program *old)
 	processes_exec(s->processes, pid, clock_mono_ns(), name);
 	processes_name_thread(s->processes, pid, pid, clock_mono_ns(), name);
 	begin_program(t->program, process);
+}
+
+/* What came before was the stepper's to tell. */
+static void adopted(void *ctx, struct traced_thread *t)
+{
+	struct count_session *s = ctx;
+
+	begin_program(t->program,
+		processes_get(s->processes, (uint32_t)t->program->pid, clock_mono_ns()));
 }
 
 static void begins(void *ctx, struct traced_thread *t)
@@ -330,6 +338,7 @@ const struct translate_work count_work = {
 	.forked = forked,
 	.thread_replaced = thread_replaced,
 	.exec = exec,
+	.adopted = adopted,
 	.begins = begins,
 	.not_translated = not_translated,
 	.thread_gone = thread_gone,

@@ -175,13 +175,20 @@ void counts_functions(struct counts *c, const struct translate_function *f, size
 	c->functions.n = c->functions.n - (high - low) + n;
 }
 
-/* Where the function begins that an address is in; the address itself when none is known. */
-static uint64_t function_start(const struct counts *c, uint64_t pc)
+const struct translate_function *counts_function_at(const struct counts *c, uint64_t pc)
 {
 	size_t i = SEARCH(0, c->functions.n, k, c->functions.v[k].start <= pc);
 	const struct translate_function *f = i ? &c->functions.v[i - 1] : NULL;
 
-	return f && pc - f->start < f->bytes ? f->start : pc;
+	return f && pc - f->start < f->bytes ? f : NULL;
+}
+
+/* Where the function begins that an address is in; the address itself when none is known. */
+static uint64_t function_start(const struct counts *c, uint64_t pc)
+{
+	const struct translate_function *f = counts_function_at(c, pc);
+
+	return f ? f->start : pc;
 }
 
 uint32_t counts_row_function(struct counts *c, uint32_t block)

@@ -58,10 +58,13 @@ void counts_set_stacks(struct counts *c, counts_stack_bounds *bounds, void *ctx)
 
 /* Rows [first, first + n) of the block table, as they are now; those known already only change their flags. */
 void counts_blocks(struct counts *c, uint32_t first, const struct translate_block *rows, size_t n);
+#define COUNTS_BLOCK_I386 0x8000u /* of a row's flags, beside the translator's: 32-bit code */
 /* The code of a block that may be gone later (generated, changed): kept by number. `n` is the row's bytes. */
 void counts_code(struct counts *c, uint32_t block, const uint8_t *bytes, size_t n);
 /* Functions of a region, by start: all that were told to the translator. Before blocks of the region. */
 void counts_functions(struct counts *c, const struct translate_function *f, size_t n);
+/* The one of them that an address is in; NULL: none is known there. Good until others are told. */
+const struct translate_function *counts_function_at(const struct counts *c, uint64_t pc);
 
 /* Events of a thread, in their order; `thread` is any number that tells threads of the process apart (its area's
  * address and life), `tid` the kernel's. */

@@ -22,7 +22,7 @@
 
 struct piece_key {
 	uint64_t addr;
-	uint32_t bytes, n_insns, n_counted, unused;
+	uint32_t bytes, n_insns, n_counted, is_32;
 };
 
 void traced_image_release(struct traced_image *image)
@@ -203,14 +203,16 @@ static void cut_loose_code(struct count_trace *t, const struct counts *c)
 static struct code_piece *piece_of(struct traced_image *image, const struct counts_row *row, uint32_t n_counted)
 {
 	struct piece_key key = {
-		.addr = row->pc - row->bias, .bytes = row->bytes, .n_insns = row->n_insns, .n_counted = n_counted};
+		.addr = row->pc - row->bias, .bytes = row->bytes, .n_insns = row->n_insns, .n_counted = n_counted,
+		.is_32 = !!(row->flags & COUNTS_BLOCK_I386)};
 	uint32_t i = intern_bytes(&image->keys, &key, sizeof(key));
 
 	if (i == image->pieces.n)
 		vec_push(&image->pieces, ((struct code_piece){.addr = key.addr,
 						 .bytes = key.bytes,
 						 .n_insns = key.n_insns,
-						 .n_counted = n_counted}));
+						 .n_counted = n_counted,
+						 .is_32 = key.is_32}));
 	return &image->pieces.v[i];
 }
 
@@ -320,7 +322,7 @@ static bool read_insn(
 		vec_push(&w->piece, w->insns.v[*at]);
 		return true;
 	}
-	if (offset >= code.n || !x86_decode(&insn, span_sub(code, offset, code.n - offset), to.addr, true))
+	if (offset >= code.n || !x86_decode(&insn, span_sub(code, offset, code.n - offset), to.addr, !piece->is_32))
 		return false;
 	to.target = insn.has_target ? insn.target : 0;
 	to.length = insn.length;

@@ -56,6 +56,7 @@ struct traced_thread {
 };
 
 struct translate_tracer;
+struct count_session;
 
 /*
  * What is done with it. All functions but those that are said to be optional are there; `data` of programs and threads
@@ -106,6 +107,8 @@ struct translate_work {
 		const char *sentence);
 
 	/* Optional. */
+	/* `t` is the only thread of a program that a stepper has given back. */
+	void (*adopted)(void *ctx, struct traced_thread *t);
 	void (*maps)(void *ctx, struct traced_thread *t);
 	void (*before_exec)(
 		void *ctx, struct traced_thread *t, const struct translate_thread *area);
@@ -121,9 +124,29 @@ struct translate_work {
 	void (*idle)(void *ctx);
 };
 
+/*
+ * Somebody who follows 32-bit programs in his own way, by the stops of the same loop. Processes change hands when they
+ * exec, in both directions; what a thread makes is in the hands that it is in itself.
+ */
+struct translate_stepper {
+	/* For a recording of counts: begins without any thread. */
+	void *(*open)(struct count_session *s);
+	/* All that is known goes to the recording. */
+	void (*close)(void *ctx);
+	/* The only thread of a process stands at PTRACE_EVENT_EXEC, and is the stepper's from here on. */
+	void (*take)(void *ctx, pid_t pid);
+	bool (*has)(const void *ctx, pid_t tid);
+	/* As from waitpid, of a thread that it has; it lets the thread go on. */
+	void (*stopped)(void *ctx, pid_t tid, int status);
+	/* The recording is over: all threads are interrupted, and run without us behind their next stop. */
+	void (*leave)(void *ctx);
+	size_t (*n_threads)(const void *ctx);
+};
+
 /* A thread whose first stop came before anybody had said whose it is. */
 struct early_thread {
 	pid_t tid;
+	int status; /* as from waitpid */
 	uint64_t since_ns;
 };
 
@@ -136,6 +159,8 @@ struct translate_tracer {
 	const pid_t *pids;
 	size_t n_pids;
 	struct translator_image image; /* open */
+	const struct translate_stepper *stepper; /* NULL: 32-bit programs run natively */
+	void *stepper_ctx;
 
 	/* Its own; zero at first. */
 	bool is_over; /* threads are asked to leave, and let go then */
@@ -164,6 +189,10 @@ int translate_drive(struct translate_tracer *s, struct err *err);
 void translate_look_around(struct translate_tracer *s, uint64_t now_ns);
 /* What running threads have in their buffers now is handed over. */
 void translate_take_all(struct translate_tracer *s);
+/* For a stepper. It has made this thread, which may have stopped already: *status is that stop. */
+bool translate_take_early(struct translate_tracer *s, pid_t tid, int *status);
+/* The process stands at PTRACE_EVENT_EXEC with its only thread, which is no longer the stepper's. */
+void translate_adopt(struct translate_tracer *s, pid_t pid);
 
 /* --- translate_leave.c ---------------------------------------------------------------------- */
 
@@ -195,6 +224,9 @@ struct traced_thread *traced_forked(
 	struct translate_tracer *s, struct traced_thread *by, pid_t tid, bool shares_memory);
 /* The process has become another program, its only thread has the process's number. Returns that. */
 struct traced_thread *traced_exec(struct translate_tracer *s, pid_t pid, pid_t former_tid);
+/* It is a stepper's from here on; and it was one's. */
+void traced_hand_over(struct translate_tracer *s, struct traced_thread *t);
+struct traced_thread *traced_adopt(struct translate_tracer *s, pid_t pid);
 /* It has ended, or runs without us from here on. */
 void traced_gone(struct translate_tracer *s, struct traced_thread *t, bool has_ended, int status);
 void traced_end_all(struct translate_tracer *s);

@@ -168,6 +168,23 @@ void traced_gone(struct translate_tracer *s, struct traced_thread *t, bool has_e
 	free_program(s, p);
 }
 
+void traced_hand_over(struct translate_tracer *s, struct traced_thread *t)
+{
+	struct traced_program *p = t->program;
+
+	remove_thread(s, t);
+	s->work->program_gone(s->ctx, p); /* which has not begun */
+	free_program(s, p);
+}
+
+struct traced_thread *traced_adopt(struct translate_tracer *s, pid_t pid)
+{
+	struct traced_thread *t = add_thread(s, add_program(s, pid), pid);
+
+	s->work->adopted(s->ctx, t);
+	return t;
+}
+
 void traced_end_all(struct translate_tracer *s)
 {
 	while (s->threads.n)
@@ -265,6 +282,11 @@ bool traced_begin(struct translate_tracer *s, struct traced_thread *t, int *stat
 
 	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r.regs.r64) < 0)
 		return true; /* its end comes */
+	if (r.regs.r64.cs == CS_32 && s->stepper) {
+		traced_hand_over(s, t);
+		s->stepper->take(s->stepper_ctx, r.pid);
+		return true;
+	}
 	why = hindrance(p, &r.regs.r64);
 	if (why) {
 		s->work->not_translated(s->ctx, t, why);

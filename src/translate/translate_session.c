@@ -76,10 +76,20 @@ static int start(void *ctx, struct err *err)
 	s->modules->has_started = true;
 	s->figures = count_trace_new(s->w, s->life_stream, s->images);
 	write_facts(s);
+	if (s->options->stepper)
+		s->tracer.stepper_ctx = s->options->stepper->open(s);
 	s->flushed_ns = clock_mono_ns();
 	trace_writer_numbers(s->w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);
 	return trace_writer_flush(s->w, err);
+}
+
+static void close_stepper(struct count_session *s)
+{
+	if (s->tracer.stepper_ctx)
+		s->options->stepper->close(s->tracer.stepper_ctx);
+	s->tracer.stepper_ctx = NULL;
+	s->tracer.stepper = NULL;
 }
 
 static void complete(struct count_session *s)
@@ -125,6 +135,7 @@ static void release(struct count_session *s, int rc)
 
 static void finish(void *ctx, int rc)
 {
+	close_stepper(ctx);
 	if (rc == 0)
 		complete(ctx);
 	release(ctx, rc);
@@ -158,6 +169,7 @@ int translate_record(
 		.tracer = {.work = &count_work,
 			.ctx = &s,
 			.run = &s.run,
+			.stepper = options->stepper,
 			.command = options->command,
 			.pids = options->pids,
 			.n_pids = options->n_pids}};

@@ -13,9 +13,12 @@
 
 #include "base/err.h"
 
+struct translate_stepper;
+
 struct translate_options {
 	const char *output;
 	const char *translator; /* path of libweirtranslate.so */
+	const struct translate_stepper *stepper; /* of 32-bit programs (translate/tracer.h); NULL: not counted */
 	char *const *command;	/* NULL-terminated, or NULL and then: */
 	const pid_t *pids;
 	size_t n_pids;
@@ -23,6 +26,8 @@ struct translate_options {
 	int parent_fd;	   /* readable when nobody waits for the recording any more; -1 = none */
 
 	void (*note)(void *ctx, const char *sentence); /* may be NULL */
+	/* Instructions of the stepper, now and then; may be NULL. */
+	void (*progress)(void *ctx, uint64_t n, double seconds);
 	void *ctx;
 };
 

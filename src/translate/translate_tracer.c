@@ -104,14 +104,22 @@ static bool shares_memory(const struct traced_thread *by, int event)
 	return flags & CLONE_VM;
 }
 
-static bool take_early(struct translate_tracer *s, pid_t tid)
+bool translate_take_early(struct translate_tracer *s, pid_t tid, int *status)
 {
 	for (size_t i = 0; i < s->early.n; i++)
 		if (s->early.v[i].tid == tid) {
+			*status = s->early.v[i].status;
 			s->early.v[i] = s->early.v[--s->early.n];
 			return true;
 		}
 	return false;
+}
+
+static bool take_early(struct translate_tracer *s, pid_t tid)
+{
+	int status;
+
+	return translate_take_early(s, tid, &status);
 }
 
 /* Those that have waited since then: who made them was killed before that could be told. */
@@ -342,11 +350,26 @@ static int stopped(struct translate_tracer *s, struct traced_thread *t, int stat
 	return 0;
 }
 
+void translate_adopt(struct translate_tracer *s, pid_t pid)
+{
+	struct traced_thread *t = traced_adopt(s, pid);
+	int status = 0;
+
+	if (!traced_begin(s, t, &status))
+		ended(s, pid, status);
+	else if (traced_find(s, pid))
+		go_on(s, t, 0);
+}
+
 static void handle(struct translate_tracer *s, pid_t tid, int status)
 {
 	struct traced_thread *t = traced_find(s, tid);
 
-	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+	if (s->stepper && s->stepper->has(s->stepper_ctx, tid)) {
+		if (!WIFSTOPPED(status) && tid == s->command_pid)
+			run_command_ended(s->run, status);
+		s->stepper->stopped(s->stepper_ctx, tid, status);
+	} else if (WIFEXITED(status) || WIFSIGNALED(status)) {
 		ended(s, tid, status);
 	} else if (WIFSTOPPED(status) && t) {
 		int how = stopped(s, t, status);
@@ -359,7 +382,7 @@ static void handle(struct translate_tracer *s, pid_t tid, int status)
 		take_early(s, tid);
 		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	} else if (WIFSTOPPED(status) && !s->is_late) {
-		vec_push(&s->early, ((struct early_thread){tid, clock_mono_ns()}));
+		vec_push(&s->early, ((struct early_thread){tid, status, clock_mono_ns()}));
 	} else if (WIFSTOPPED(status)) {
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	}
@@ -500,11 +523,18 @@ static bool ask_again(struct translate_tracer *s)
 	return are_let_on;
 }
 
+static size_t n_stepped(const struct translate_tracer *s)
+{
+	return s->stepper ? s->stepper->n_threads(s->stepper_ctx) : 0;
+}
+
 static void let_all_go(struct translate_tracer *s, uint64_t until_ns)
 {
+	if (s->stepper)
+		s->stepper->leave(s->stepper_ctx);
 	for (size_t i = 0; i < s->threads.n; i++)
 		ptrace(PTRACE_INTERRUPT, s->threads.v[i]->tid, NULL, NULL);
-	while (s->threads.n && clock_mono_ns() < until_ns) {
+	while ((s->threads.n || n_stepped(s)) && clock_mono_ns() < until_ns) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
 
@@ -534,7 +564,7 @@ static void detach_all(struct translate_tracer *s)
 
 static bool is_done(const struct translate_tracer *s)
 {
-	return s->command ? s->run->has_status : !s->threads.n;
+	return s->command ? s->run->has_status : !s->threads.n && !n_stepped(s);
 }
 
 int translate_drive(struct translate_tracer *s, struct err *err)

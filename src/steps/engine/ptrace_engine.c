@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "process/lost_rights.h"
 #include "process/proc.h"
+#include "translate/tracer.h"
 
 #define DETACH_NS_MAX 3000000000u
 #define ATTACH_ROUNDS 64
@@ -58,19 +59,27 @@ static void release_claimer(struct ptrace_engine *e, pid_t tid)
 	resume(e, by, 0);
 }
 
-static void gone(struct ptrace_engine *e, struct tracee *t, int status)
+void engine_forget(struct ptrace_engine *e, struct tracee *t)
 {
-	pid_t claimer = t->claimed_by;
 	size_t i = 0;
 
-	if (!t->is_claimed)
-		step_session_exit(e->s, t->track, status);
 	while (e->tracees.v[i] != t)
 		i++;
 	e->tracees.v[i] = e->tracees.v[--e->tracees.n];
 	*map_ensure(&e->by_tid, (uint64_t)t->tid, NULL) = 0;
 	e->n_live--;
 	free(t);
+}
+
+static void gone(struct ptrace_engine *e, struct tracee *t, int status)
+{
+	pid_t claimer = t->claimed_by;
+
+	if (!t->is_claimed)
+		step_session_exit(e->s, t->track, status);
+	else if (e->host)
+		step_session_leave(e->s, t->track);
+	engine_forget(e, t);
 	release_claimer(e, claimer);
 }
 
@@ -79,6 +88,9 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal);
 static void note_claim(struct ptrace_engine *e, struct tracee *t, pid_t by)
 {
 	step_session_note(e->s, "process %d runs on untraced: process %d traces it", t->pid, by);
+	if (e->host)
+		step_session_lost(e->s, t->track, 1,
+			"a thread is not counted from where another process has begun to trace it");
 	t->is_claimed = true;
 }
 
@@ -191,11 +203,23 @@ static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
 
 static void stopped(struct ptrace_engine *e, struct tracee *t, int status);
 
+static bool take_early(struct ptrace_engine *e, pid_t tid, int *status)
+{
+	uint64_t *early = map_find(&e->early, (uint64_t)tid);
+
+	if (e->host)
+		return translate_take_early(e->host, tid, status);
+	if (!early || !*early)
+		return false;
+	*status = (int)*early;
+	*early = 0;
+	return true;
+}
+
 static void event_fork(struct ptrace_engine *e, struct tracee *by)
 {
 	unsigned long message = 0;
 	struct tracee *t;
-	uint64_t *early;
 	pid_t tid, pid;
 	int status;
 
@@ -217,12 +241,8 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	t->is_unwanted = e->o->no_follow && pid != by->pid;
 	if (pid != by->pid)
 		t->n_watched = by->n_watched = WATCHED_CALLS;
-	early = map_find(&e->early, message);
-	if (early && *early) {
-		status = (int)*early;
-		*early = 0;
+	if (take_early(e, tid, &status))
 		stopped(e, t, status);
-	}
 }
 
 /* The command has made its exec, or has ended without one. */
@@ -253,6 +273,7 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 	caller = caller ? caller : t;
 	if (caller->mode == TRACEE_STEP && caller->has_saved && caller->is_in &&
 		step_session_wants(e->s, caller->track, caller->saved)) {
+		caller->track->sp = caller->regs.rsp;
 		step_session_step(e->s, caller->track, caller->saved, caller->ahead,
 			caller->n_ahead, caller->is_64);
 		step_session_mark(e->s, caller->track, STEP_MARK_SYSCALL, (int64_t)caller->regs.rax,
@@ -294,7 +315,9 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 	case PTRACE_EVENT_EXEC:
 		if (t->tid == e->command)
 			settle(e);
-		at_first_stop(e, event_exec(e, t));
+		t = event_exec(e, t);
+		if (!engine_gives_back(e, t))
+			at_first_stop(e, t);
 		break;
 	case PTRACE_EVENT_EXIT:
 		event_exit(e, t);
@@ -358,6 +381,9 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 		tracee_select(e, t);
 	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
 		tracee_signal_acts(e, t);
+		t->track->sp = t->regs.rsp;
+		if (t->is_in)
+			step_session_handler(e->s, t->track, t->saved);
 		if (tracee_read_regs(t)) {
 			t->handler_sp = t->n_handlers++ ? t->handler_sp : t->regs.rsp;
 			tracee_entered_handler(t, tracee_handler_has_info(t));
@@ -418,20 +444,24 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 	}
 }
 
-static void handle(struct ptrace_engine *e, pid_t tid, int status)
+void engine_handle(struct ptrace_engine *e, pid_t tid, int status)
 {
 	struct tracee *t = tracee_find(e, tid);
 
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
-		if (tid == e->command) {
+		if (tid == e->command && !e->host) {
 			run_command_ended(&e->s->run, status);
 			settle(e);
 		}
 		if (t)
 			gone(e, t, status);
 	} else if (WIFSTOPPED(status)) {
-		if (t)
+		if (t && e->is_over)
+			detach_stopped(e, t, status);
+		else if (t)
 			stopped(e, t, status);
+		else if (e->is_over)
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		else
 			*map_ensure(&e->early, (uint64_t)tid, NULL) = (uint64_t)status;
 	}
@@ -569,29 +599,35 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 	gone(e, t, 0);
 }
 
-static void detach_all(struct ptrace_engine *e)
+void engine_take(struct ptrace_engine *e, struct step_track *track, pid_t pid)
 {
-	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
+	at_first_stop(e, add(e, track, pid, pid));
+}
 
+void engine_leave(struct ptrace_engine *e)
+{
+	e->is_over = true;
 	for (size_t i = 0; i < e->tracees.n; i++) {
 		ptrace(PTRACE_INTERRUPT, e->tracees.v[i]->tid, NULL, NULL);
 		if (e->tracees.v[i]->is_held) /* to that stop */
 			ptrace(PTRACE_CONT, e->tracees.v[i]->tid, NULL, NULL);
 		e->tracees.v[i]->is_held = false;
 	}
+}
+
+static void detach_all(struct ptrace_engine *e)
+{
+	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
+
+	engine_leave(e);
 	while (e->n_live && clock_mono_ns() < until) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL);
-		struct tracee *t = tid > 0 ? tracee_find(e, tid) : NULL;
 
 		if (tid < 0 && errno == ECHILD)
 			break;
-		if (t && WIFSTOPPED(status))
-			detach_stopped(e, t, status);
-		else if (tid > 0 && !WIFSTOPPED(status))
-			handle(e, tid, status);
-		else if (tid > 0)
-			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		if (tid > 0)
+			engine_handle(e, tid, status);
 	}
 }
 
@@ -607,7 +643,7 @@ static void loop(struct ptrace_engine *e)
 		pid_t tid = waitpid(-1, &status, __WALL);
 
 		if (tid > 0)
-			handle(e, tid, status);
+			engine_handle(e, tid, status);
 		else if (errno != EINTR)
 			break;
 		if (e->o->burst)

@@ -104,6 +104,8 @@ struct tracee {
 	bool is_pinned;
 };
 
+struct translate_tracer;
+
 struct ptrace_engine {
 	struct step_session *s;
 	const struct step_options *o;
@@ -113,6 +115,8 @@ struct ptrace_engine {
 	struct map by_tid; /* tid -> tracee */
 	struct map early;  /* tid -> its first stop's status, when nobody said yet who it is */
 	unsigned n_live;
+	struct translate_tracer *host; /* whose loop it works in (ptrace_counts.c); NULL: its own */
+	bool is_over;	/* threads are let go at their next stop */
 	pid_t command;
 	bool is_launching;    /* it has not made its exec */
 	bool has_lost_rights; /* a program, and that was told */
@@ -206,6 +210,18 @@ enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct trace
 enum claim tracee_claims_in_call(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
 /* --- ptrace_engine.c --- */
 struct tracee *tracee_find(const struct ptrace_engine *e, pid_t tid);
+/* For a host. A process with one thread stands at PTRACE_EVENT_EXEC and goes on as ours. */
+void engine_take(struct ptrace_engine *e, struct step_track *track, pid_t pid);
+void engine_handle(struct ptrace_engine *e, pid_t tid, int status); /* as from waitpid */
+/* Threads are interrupted, and let go when they stop. */
+void engine_leave(struct ptrace_engine *e);
+/* It is no longer ours, nor is anything said of it. */
+void engine_forget(struct ptrace_engine *e, struct tracee *t);
+
+/* --- ptrace_counts.c: in the loop of another tracer, for counts ------------------------------- */
+
+/* Stands at PTRACE_EVENT_EXEC: true when the host goes on with what it has become. */
+bool engine_gives_back(struct ptrace_engine *e, struct tracee *t);
 
 /* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
 

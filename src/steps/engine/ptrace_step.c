@@ -234,6 +234,7 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	if (first == SIGTRAP && !t->regs.rax && sets_action(number, is_32) && second)
 		tracee_action_was_set(e, t, second);
 	tracee_answer_affinity(e, t, before, number, is_32);
+	t->track->sp = t->regs.rsp;
 	if (t->is_in && !step_track_is_in_kernels(t->track, t->saved))
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
 			t->is_ending ? 0
@@ -289,6 +290,7 @@ void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const
 		return;
 	}
 	tracee_mark_in(e, t, STEP_WHY_USER);
+	t->track->sp = before ? before->rsp : t->regs.rsp;
 	if (step_session_step(e->s, t->track, addr, bytes, n, t->is_64) && e->o->data && before)
 		tracee_record_data(e, t, addr, bytes, n, before);
 	if (t->n_burst)

@@ -123,11 +123,8 @@ static void complete(struct step_session *s)
 	s->env.w = NULL;
 }
 
-/* A start that failed leaves no file behind, and the older trace where it was. */
-static void release(struct step_session *s, int rc)
+void step_session_release(struct step_session *s)
 {
-	if (s->env.w)
-		trace_writer_settle(s->env.w, rc, NULL);
 	for (size_t i = 0; i < s->tracks.n; i++) {
 		step_run_release(&s->tracks.v[i]->run);
 		step_way_release(&s->tracks.v[i]->way);
@@ -138,9 +135,17 @@ static void release(struct step_session *s, int rc)
 	for (size_t i = 0; i < s->spaces.n; i++)
 		step_space_free(s->spaces.v[i]);
 	vec_release(&s->spaces);
+	step_find_release(s);
+}
+
+/* A start that failed leaves no file behind, and the older trace where it was. */
+static void release(struct step_session *s, int rc)
+{
+	if (s->env.w)
+		trace_writer_settle(s->env.w, rc, NULL);
+	step_session_release(s);
 	module_history_free(s->env.modules);
 	processes_free(s->processes);
-	step_find_release(s);
 	images_free(s->env.images);
 }
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "process/proc.h"
@@ -16,6 +17,9 @@
 /* With several threads a run lasts no longer, so that they can be shown in order of time. */
 #define RUN_NS_MAX 2000000u
 #define PAGE_SHIFT 12
+/* i386 */
+#define SIGRETURN_32	119
+#define RT_SIGRETURN_32 173
 
 void step_session_note(struct step_session *s, const char *fmt, ...)
 {
@@ -109,6 +113,10 @@ bool step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	if (s->options->max && s->n_steps >= s->options->max)
 		return false;
 	e = step_space_execute(t->space, &s->env, addr, bytes, n, is_64, now);
+	if (s->sink) {
+		s->n_steps += s->sink->step(s->sink_ctx, t, addr, bytes, n, is_64);
+		return true;
+	}
 	if (t->data.n >= DATA_MAX) /* also between two iterations of a string instruction */
 		end_run(s, t, now);
 	if (t->is_open && t->run.head.generation == t->space->generation && e->is_string &&
@@ -144,12 +152,26 @@ static void write_mark(struct step_session *s, struct step_track *t, struct step
 	buf_release(&b);
 }
 
+static bool is_sigreturn(int64_t number, bool is_32)
+{
+	return is_32 ? number == SIGRETURN_32 || number == RT_SIGRETURN_32 : number == SYS_rt_sigreturn;
+}
+
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c)
 {
 	struct step_mark m = {.kind = kind, .a = a, .b = b, .c = c};
 
-	write_mark(s, t, &m);
+	if (!s->sink)
+		write_mark(s, t, &m);
+	else if (kind == STEP_MARK_SYSCALL && is_sigreturn(a, c & STEP_CALL_I386))
+		s->sink->handler_ended(s->sink_ctx, t);
+}
+
+void step_session_handler(struct step_session *s, struct step_track *t, uint64_t addr)
+{
+	if (s->sink)
+		s->sink->handler(s->sink_ctx, t, addr);
 }
 
 void step_session_pause(
@@ -164,6 +186,10 @@ void step_session_pause(
 void step_session_lost(
 	struct step_session *s, struct step_track *t, uint64_t steps, const char *why)
 {
+	if (s->sink) {
+		s->sink->lost(s->sink_ctx, t, steps, why);
+		return;
+	}
 	step_session_mark(s, t, STEP_MARK_LOST, (int64_t)steps, 0, 0);
 	s->result->n_lost += steps;
 	trace_writer_loss(
@@ -178,6 +204,9 @@ static struct step_space *new_space(struct step_session *s, struct process *p)
 
 	if (s->options->data)
 		space->memory = step_memory_new();
+	space->is_sunk = s->sink;
+	if (s->sink)
+		s->sink->program(s->sink_ctx, space);
 	vec_push(&s->spaces, space);
 	return space;
 }
@@ -201,7 +230,8 @@ static struct step_track *new_track(
 	t->tid = (uint32_t)tid;
 	t->space = space;
 	t->trace_thread = thread->trace_id;
-	t->stream = trace_writer_stream(s->env.w, STREAM_KIND_THREAD, thread->trace_id);
+	if (!s->sink)
+		t->stream = trace_writer_stream(s->env.w, STREAM_KIND_THREAD, thread->trace_id);
 	vec_push(&s->tracks, t);
 	step_session_look_at_name(s, t);
 	s->n_live++;
@@ -222,7 +252,7 @@ static void mark_change(void *ctx, const struct step_change *change)
 		.b = (int64_t)change->start,
 		.c = (int64_t)(change->end - change->start)};
 
-	if (!m->t)
+	if (!m->t || m->s->sink)
 		return;
 	mark.text = trace_writer_string(m->s->env.w, change->path);
 	write_mark(m->s, m->t, &mark);
@@ -335,6 +365,7 @@ struct step_track *step_session_forked(
 	uint64_t time = clock_mono_ns();
 	struct step_space *space = by->space;
 	bool is_thread = (uint32_t)pid == by->pid;
+	struct step_track *t;
 
 	step_session_mark(s, by, STEP_MARK_FORK, pid, tid, is_thread);
 	processes_fork(s->processes, &(struct thread_id){(uint32_t)pid, (uint32_t)tid},
@@ -344,7 +375,32 @@ struct step_track *step_session_forked(
 		step_space_copy_regions(space, by->space);
 		s->result->n_processes++;
 	}
-	return new_track(s, space, pid, tid, time);
+	t = new_track(s, space, pid, tid, time);
+	if (s->sink)
+		s->sink->thread(s->sink_ctx, t, by);
+	return t;
+}
+
+struct step_track *step_session_adopt(struct step_session *s, pid_t pid)
+{
+	uint64_t time = clock_mono_ns();
+	struct step_space *space = new_space(s, processes_get(s->processes, (uint32_t)pid, time));
+	struct step_track *t = new_track(s, space, pid, pid, time);
+
+	s->result->n_threads--; /* whoever had it has counted it */
+	s->sink->thread(s->sink_ctx, t, NULL);
+	read_maps(s, space, t);
+	return t;
+}
+
+void step_session_leave(struct step_session *s, struct step_track *t)
+{
+	if (t->has_ended)
+		return;
+	if (s->sink)
+		s->sink->gone(s->sink_ctx, t);
+	t->has_ended = true;
+	s->n_live--;
 }
 
 void step_session_exec(struct step_session *s, struct step_track *t)
@@ -354,14 +410,20 @@ void step_session_exec(struct step_session *s, struct step_track *t)
 	struct step_mark mark = {.kind = STEP_MARK_EXEC};
 	char target[4096], name[64];
 
-	proc_exe((pid_t)t->pid, target, sizeof(target));
-	mark.text = trace_writer_string(s->env.w, target);
-	write_mark(s, t, &mark);
+	if (s->sink) {
+		s->sink->gone(s->sink_ctx, t);
+	} else {
+		proc_exe((pid_t)t->pid, target, sizeof(target));
+		mark.text = trace_writer_string(s->env.w, target);
+		write_mark(s, t, &mark);
+	}
 	module_history_exec(s->env.modules, p, time);
 	proc_name((pid_t)t->pid, (pid_t)t->pid, name, sizeof(name));
 	processes_exec(s->processes, t->pid, time, name);
 	processes_name_thread(s->processes, t->pid, t->tid, time, name);
 	t->space = new_space(s, p);
+	if (s->sink)
+		s->sink->thread(s->sink_ctx, t, NULL);
 	read_maps(s, t->space, t);
 }
 
@@ -373,8 +435,7 @@ void step_session_exit(struct step_session *s, struct step_track *t, int wait_st
 	if (t->has_ended)
 		return;
 	step_session_mark(s, t, STEP_MARK_EXIT, wait_status, 0, 0);
-	t->has_ended = true;
-	s->n_live--;
+	step_session_leave(s, t);
 	p = processes_thread(s->processes, t->pid, t->tid, time)->process;
 	if (p->n_live == 1)
 		module_history_end(s->env.modules, p, time, MODULE_END_EXIT);

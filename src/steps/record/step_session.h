@@ -88,6 +88,10 @@ struct step_track *step_session_forked(
 /* The thread's process became another program; its other threads have ended. */
 void step_session_exec(struct step_session *s, struct step_track *t);
 void step_session_exit(struct step_session *s, struct step_track *t, int wait_status);
+/* For a recording that others have begun: this process has just become another program, whose only thread is ours from
+ * here on; and it is so no longer. */
+struct step_track *step_session_adopt(struct step_session *s, pid_t pid);
+void step_session_leave(struct step_session *s, struct step_track *t);
 /* The thread may have another name now; engines ask when it ends. */
 void step_session_look_at_name(struct step_session *s, const struct step_track *t);
 /* The mappings of the thread's process may have changed, by the step that was added last. The
@@ -120,6 +124,8 @@ bool step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	const uint8_t *bytes, size_t n, bool is_64);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);
+/* The thread stands at the first instruction of a signal handler, which has interrupted what was at `addr`. */
+void step_session_handler(struct step_session *s, struct step_track *t, uint64_t addr);
 /* The program runs on untraced, for a reason that is a phrase. */
 void step_session_pause(
 	struct step_session *s, struct step_track *t, enum step_why why, const char *reason);

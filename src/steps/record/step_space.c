@@ -169,7 +169,7 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 		e->used = s->generation;
 		return e;
 	}
-	if (!is_new && e->used == s->generation) {
+	if (!is_new && e->used == s->generation && !s->is_sunk) {
 		step_space_write_code(s, env, time);
 		s->generation++;
 	}
@@ -179,6 +179,8 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 	e->is_gone = false;
 	e->is_string = x86_is_repeated_string((struct span){e->bytes, e->n});
 	e->used = s->generation;
+	if (s->is_sunk)
+		return e;
 	e->frame = frame_of(s, env, addr, time);
 	note(s, env, e, time);
 	return e;

@@ -65,6 +65,8 @@ struct step_space {
 	VEC(struct step_range) engine_own; /* memory that is none of the program's */
 	VEC(struct step_range) kernels;	   /* pages that the kernel has put there for uprobes */
 	uint64_t unknown_page;		   /* where they were looked for last; by number */
+	bool is_sunk; /* nothing of it is written: struct step_sink */
+	void *sunk;   /* of the sink */
 	struct step_memory *memory; /* steps/record/step_memory.h; NULL: nobody asks; owned */
 };
 
