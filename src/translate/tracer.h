@@ -133,6 +133,7 @@ struct translate_stepper {
 	void *(*open)(struct count_session *s);
 	/* All that is known goes to the recording. */
 	void (*close)(void *ctx);
+	bool (*wants)(const void *ctx, bool is_32); /* such a program */
 	/* The only thread of a process stands at PTRACE_EVENT_EXEC, and is the stepper's from here on. */
 	void (*take)(void *ctx, pid_t pid);
 	bool (*has)(const void *ctx, pid_t tid);

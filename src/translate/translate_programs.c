@@ -282,7 +282,7 @@ bool traced_begin(struct translate_tracer *s, struct traced_thread *t, int *stat
 
 	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r.regs.r64) < 0)
 		return true; /* its end comes */
-	if (r.regs.r64.cs == CS_32 && s->stepper) {
+	if (s->stepper && s->stepper->wants(s->stepper_ctx, r.regs.r64.cs == CS_32)) {
 		traced_hand_over(s, t);
 		s->stepper->take(s->stepper_ctx, r.pid);
 		return true;

@@ -13,8 +13,13 @@ struct stepper {
 	struct step_result result;
 	struct step_session session;
 	struct ptrace_engine engine;
-	bool has_told; /* that it is slow */
+	struct translate_result *counted; /* by both of us */
+	bool has_told;			  /* that it is slow */
+	bool wants_all;
 };
+
+/* So that both ways to count can be compared on any program. */
+#define WANTS_ALL "WEIR_COUNT_STEPS"
 
 static void *open_stepper(struct count_session *s)
 {
@@ -33,6 +38,8 @@ static void *open_stepper(struct count_session *s)
 		.sink_ctx = counted_steps_new(s)};
 	p->engine = (struct ptrace_engine){
 		.s = &p->session, .o = &p->options, .host = &s->tracer, .cpu = -1};
+	p->counted = s->result;
+	p->wants_all = getenv(WANTS_ALL);
 	sched_getaffinity(0, sizeof(p->engine.own_affinity), &p->engine.own_affinity);
 	return p;
 }
@@ -43,12 +50,21 @@ static void close_stepper(void *ctx)
 
 	if (p->engine.cpu >= 0)
 		sched_setaffinity(0, sizeof(p->engine.own_affinity), &p->engine.own_affinity);
+	p->counted->n_processes += p->result.n_processes;
+	p->counted->n_threads += p->result.n_threads;
 	vec_release_all(&p->engine.tracees);
 	map_release(&p->engine.by_tid);
 	map_release(&p->engine.early);
 	counted_steps_free(p->session.sink_ctx);
 	step_session_release(&p->session);
 	free(p);
+}
+
+static bool wants(const void *ctx, bool is_32)
+{
+	const struct stepper *p = ctx;
+
+	return is_32 || p->wants_all;
 }
 
 static void tell_slowness(struct stepper *p, pid_t pid)
@@ -78,7 +94,8 @@ bool engine_gives_back(struct ptrace_engine *e, struct tracee *t)
 {
 	pid_t pid = t->pid;
 
-	if (!e->host || !tracee_read_regs(t) || !t->is_64)
+	if (!e->host || !tracee_read_regs(t) ||
+		e->host->stepper->wants(e->host->stepper_ctx, !t->is_64))
 		return false;
 	tracee_unpin(t);
 	tracee_give_mask(t);
@@ -119,6 +136,7 @@ static size_t n_threads(const void *ctx)
 
 const struct translate_stepper ptrace_stepper = {.open = open_stepper,
 	.close = close_stepper,
+	.wants = wants,
 	.take = take,
 	.has = has,
 	.stopped = stopped,
