@@ -35,6 +35,10 @@ static void show_result(const char *path, const struct translate_result *r)
 		r->trace_bytes);
 	if (r->n_lost)
 		fputs(", with losses (weir report loss says which)", stderr);
+	if (!r->n_insns) { /* the command's status is passed on all the same */
+		fputs("; nothing was counted\n", stderr);
+		return;
+	}
 	fprintf(stderr, "; 'weir report flat%s%s' shows them\n", is_default ? "" : " ",
 		is_default ? "" : path);
 }

@@ -11,6 +11,7 @@
 #define SP_END	       (1ull << 63)
 #define SIGNAL_FRAME_BYTES 512 /* at least */
 #define TAIL_STEPS     64	/* back along a chain of jumps, for one that comes round */
+#define ARGUMENT_FRAMES 8	/* that may lie among the arguments of a call */
 #define AHEAD	       8	/* events whose functions are fetched into the cache */
 #define HANDLER_FRAMES (1 << 16) /* that are searched for a signal's */
 
@@ -292,6 +293,25 @@ static void take_other(struct call_thread *t, const struct translate_event *e)
 	}
 }
 
+static bool is_32(const struct counts *c, uint32_t block)
+{
+	return block < c->rows.n && c->rows.v[block].flags & COUNTS_BLOCK_I386;
+}
+
+/* 32-bit code comes back from setjmp with its arguments still on the stack: what was called without any then has its
+ * frame above that. So the function goes on that the place is in. */
+static void land_among_arguments(struct call_thread *t, uint32_t function)
+{
+	const struct call_frame *f = t->top;
+
+	for (int i = 0; i < ARGUMENT_FRAMES && f->kind <= CALL_FRAME_OPEN; i++, f--)
+		if (t->nodes.v[f->node].function == (function & ~ROW_IS_MIDST)) {
+			while (t->top > f)
+				pop(t);
+			return;
+		}
+}
+
 static void take(struct call_thread *t, const struct translate_event *e)
 {
 	uint64_t sp = e->sp;
@@ -321,6 +341,8 @@ static void take(struct call_thread *t, const struct translate_event *e)
 		break;
 	default:
 		drop(t, sp);
+		if (__builtin_expect(is_32(t->counts, e->block), 0))
+			land_among_arguments(t, function_of(t->counts, e->block));
 	}
 }
 

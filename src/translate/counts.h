@@ -15,7 +15,8 @@
  *		call is counted.
  *		That may be by a return, too: coroutines are begun so.
  *	RETURN	frames with sp up to this one are gone.
- *	LAND	frames with sp below this one are gone (longjmp).
+ *	LAND	frames with sp below this one are gone (longjmp). In 32-bit code, whose arguments lie on the stack, also
+ *		the few above it that the function which it lands in has called.
  *	SIGNAL	the handler runs on top of what was interrupted, wherever its stack is; what is above is out of
  *		reach of the rules until SIGRETURN, or until an event on the interrupted stack says that the handler
  *		was left by longjmp. The handler's own call is the ENTER that comes behind it.

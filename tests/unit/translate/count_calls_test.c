@@ -112,6 +112,28 @@ static void longjmps(void)
 	world_close();
 }
 
+/* setjmp's arguments are on the stack still: b was called without any, from above where it lands. */
+static void longjmps_among_arguments(void)
+{
+	const struct translate_block row = {.flags = COUNTS_BLOCK_I386};
+
+	world_open();
+	counts_blocks(world, 0, &row, 1);
+	enter(1, 'a', TOP);
+	enter(2, 'b', TOP - 36);
+	enter(3, 'c', TOP - 64);
+	land(4, TOP - 48);
+	enter(5, 'b', TOP - 36);
+	leave(6, TOP - 36);
+	leave(7, TOP);
+	finish(0);
+	CHECK_TREE(3);
+	CHECK_NODE("a", 1, 2 + 5 + 7);
+	CHECK_NODE("ab", 2, 3 + 6);
+	CHECK_NODE("abc", 1, 4);
+	world_close();
+}
+
 /* A return takes whatever is open below it; so does a call, if nobody has said before that frames are gone. */
 static void longjmps_seen_late(void)
 {
@@ -513,6 +535,7 @@ int main(void)
 		{"a function that was jumped to is a child of the one that jumped", tail_calls},
 		{"functions that jump to each other for ever have few nodes", round_jumps},
 		{"a landing ends all calls below it", longjmps},
+		{"a landing in 32-bit code ends what its function has called, too", longjmps_among_arguments},
 		{"a return and a call end what is open below them", longjmps_seen_late},
 		{"who jumps into the midst of a function calls nobody", jumps_into_the_midst},
 		{"a handler is called by what it interrupted", handlers},
