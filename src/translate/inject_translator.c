@@ -322,9 +322,10 @@ int translator_start(const struct translator_place *place, struct remote_thread 
 	const struct remote_restart restart = remote_thread_restart(t);
 	struct translate_boot boot = {
 		.outcome = restart.outcome, .call = restart.call, .is_attached = is_attached};
-	uint64_t blocked;
+	uint64_t blocked, section;
 	int rc;
 
+	boot.has_rseq = is_attached && remote_thread_has_rseq(t, &section);
 	if (restart.outcome) {
 		r->rax = (uint64_t)restart.again;
 		r->rip = restart.behind - REMOTE_SYSCALL_BYTES;

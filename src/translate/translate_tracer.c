@@ -28,7 +28,6 @@
 #define DETACH_NS_MAX 1000000000u /* for those that have not */
 #define STOP_ALL_NS   5000000000u
 #define BEGIN_STEP_NS 100000u /* for a thread to get through what it does before its first block */
-#define RSEQ_TRIES    100
 #define PATH_BYTES    64
 /* So long a thread waits for who has made it, which may have to wait for a processor. */
 #define EARLY_NS      4000000000u
@@ -403,19 +402,6 @@ static int launch(struct translate_tracer *s, struct err *err)
 	return launch_begin(l, command, err);
 }
 
-/* A sequence that would have to be begun anew is over in a moment. */
-static int leave_rseq(struct remote_thread *t, uint64_t deadline, struct err *err)
-{
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && i < RSEQ_TRIES && remote_thread_is_in_rseq(t); i++) {
-		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
-		t->is_stopped = false;
-		rc = remote_thread_stop(t, deadline, err);
-	}
-	return rc;
-}
-
 /* Its gs points to an area: a recording that ended has left it translated. */
 static bool is_translated(const struct remote_thread *t)
 {
@@ -432,11 +418,11 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 	struct remote_threads *all, struct err *err)
 {
 	struct remote_thread *first = NULL;
-	uint64_t deadline = clock_mono_ns() + STOP_ALL_NS;
 	int rc = 0;
 
 	for (size_t i = all->all.n; rc == 0 && i--;) {
 		struct remote_thread *t = &all->all.v[i];
+		uint64_t section;
 
 		if (!t->is_stopped)
 			continue;
@@ -444,7 +430,10 @@ static int begin_all(struct translate_tracer *s, struct traced_program *p,
 		if (is_translated(t))
 			return err_set(err, ERR_UNSUPPORTED,
 				"it was recorded before, and still runs in the translator of that recording");
-		rc = leave_rseq(t, deadline, err);
+		/* The kernel looks for pc between their own addresses. */
+		if (remote_thread_has_rseq(t, &section) && section)
+			return err_set(err, ERR_UNSUPPORTED,
+				"it uses restartable sequences (rseq), which would not be restarted in translated code");
 	}
 	if (rc == 0 && !first)
 		return err_set(err, ERR_NOT_FOUND, "it has just ended");

@@ -81,6 +81,40 @@ else
 	skip "a 32-bit process is refused: $(head -n 1 gcc.txt)"
 fi
 
+cat >restarts.c <<'C'
+/* Says all the time that it is in a restartable sequence. */
+#include <stdint.h>
+#include <sys/rseq.h>
+#include <unistd.h>
+static struct rseq_cs sequence __attribute__((aligned(32))) = {.start_ip = 1, .post_commit_offset = 1};
+static const uint32_t abort_place[2] = {RSEQ_SIG};
+int main(void)
+{
+	struct rseq *r = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+
+	alarm(60);
+	sequence.abort_ip = (uintptr_t)&abort_place[1];
+	if (!__rseq_size)
+		return 3;
+	for (;;)
+		*(volatile uint64_t *)&r->rseq_cs = (uint64_t)&sequence;
+}
+C
+if gcc -O1 -o restarts restarts.c 2>gcc.txt; then
+	./restarts &
+	pid=$!
+	runs $pid
+	sleep 0.1
+	fails "a process with restartable sequences is refused" 1 \
+		"process $pid cannot be counted: it uses restartable sequences" \
+		"$WEIR" count -q -o restarts.weir --duration 0.1 -p $pid
+	check "it runs on" kill -0 $pid
+	kill $pid
+	wait $pid 2>/dev/null
+else
+	skip "restartable sequences: $(grep -m 1 error gcc.txt)"
+fi
+
 # --- programs that trace others
 cat >tests_tracing.c <<'C'
 /* As gdb does to see what ptrace can do: a child in the same memory that is traced, beside one that is made by vfork

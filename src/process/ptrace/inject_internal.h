@@ -31,6 +31,10 @@ int remote_thread_gone(const struct remote_thread *t, struct err *err);
 /* It stands, by an interruption: replaces an EINTR that only we have caused. */
 int remote_thread_repeat_call(struct remote_thread *t, struct err *err);
 
+/* Whether it has registered itself for restartable sequences, as glibc does with each thread. *section: address of what
+ * describes the last one that it has begun, as far as the kernel has not forgotten that; 0: none. */
+bool remote_thread_has_rseq(const struct remote_thread *t, uint64_t *section);
+
 #define REMOTE_SYSCALL_BYTES 2 /* of the 64-bit instruction */
 
 /* A system call that the kernel is about to make again, of a 64-bit thread. */

@@ -415,23 +415,31 @@ bool remote_write(const struct remote_thread *t, uint64_t addr, const void *from
 	return pwrite(t->memory_fd, from, n, (off_t)addr) == (ssize_t)n;
 }
 
-bool remote_thread_is_in_rseq(const struct remote_thread *t)
+bool remote_thread_has_rseq(const struct remote_thread *t, uint64_t *section)
 {
 	struct {
 		uint64_t pointer;
 		uint32_t bytes, signature, flags, pad;
 	} where = {0};
+
+	*section = 0;
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, (long)sizeof(where), &where) < 0)
+		return true; /* older than Linux 5.13: not known */
+	/* struct rseq: cpu_id_start, cpu_id, then the address of the section's description. */
+	if (where.pointer && !remote_read(t, where.pointer + 8, section, sizeof(*section)))
+		*section = 0;
+	return where.pointer;
+}
+
+bool remote_thread_is_in_rseq(const struct remote_thread *t)
+{
 	struct {
 		uint32_t version, flags;
 		uint64_t start, bytes, abort;
 	} section;
-	uint64_t descriptor = 0, pc = remote_thread_pc(t);
+	uint64_t descriptor, pc = remote_thread_pc(t);
 
-	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, (long)sizeof(where), &where) < 0 ||
-		!where.pointer)
-		return false;
-	/* struct rseq: cpu_id_start, cpu_id, then the address of the section's description. */
-	if (!remote_read(t, where.pointer + 8, &descriptor, sizeof(descriptor)) || !descriptor ||
+	if (!remote_thread_has_rseq(t, &descriptor) || !descriptor ||
 		!remote_read(t, descriptor, &section, sizeof(section)))
 		return false;
 	return pc - section.start < section.bytes;

@@ -337,5 +337,7 @@ void translate_start(struct translate_boot *boot)
 	translate_set_gs((uint64_t)t);
 	signals_set_stack(t);
 	signals_begin(t, boot->mask);
+	if (boot->has_rseq)
+		has_rseq = true;
 	translate_resume(t);
 }

@@ -192,6 +192,8 @@ void translate_leave(struct thread *t, enum translate_why why);
 
 extern bool is_confined; /* the program has a filter of system calls: we make none that it might not */
 
+extern bool has_rseq; /* threads had restartable sequences before they began here */
+
 /* The system call that t->regs has was reached; t->pc is behind it. False: a signal came first. */
 bool calls_make(struct thread *t);
 enum task_done { TASK_NOT_ONE, TASK_MADE, TASK_INTERRUPTED };

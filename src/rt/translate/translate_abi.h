@@ -234,6 +234,8 @@ struct translate_boot {
 		mask; /* all signals are blocked until it is set, SIGTRAP and SIGSEGV only where they are in it */
 	int64_t outcome, call; /* as in translate_thread */
 	uint64_t is_attached;  /* not a new program */
+	uint64_t
+		has_rseq; /* the thread is registered for restartable sequences, as those that it makes will be */
 };
 
 #endif
