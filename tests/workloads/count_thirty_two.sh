@@ -178,7 +178,7 @@ for ((i = 0; i < 200; i++)); do
 done
 pid=$(pgrep -f -x ./waits)
 equal "a program that outlives its recording is not traced any more" 0 "$(sed -n 's/^TracerPid:\t//p' "/proc/$pid/status")"
-echo x >&5
+feed 5 x
 wait $weir
 equal "and ends as it would" 9 $?
 equal "what was counted until then is there" 0 "$("$WEIR" report flat waits.weir >/dev/null 2>err.txt; echo $?)"

@@ -33,7 +33,6 @@ static void *open_stepper(struct count_session *s)
 		.env = {.w = s->w, .images = s->images, .modules = s->modules},
 		.life_stream = s->life_stream,
 		.processes = s->processes,
-		.run = {.began_ns = s->run.began_ns},
 		.sink = &counted_steps_sink,
 		.sink_ctx = counted_steps_new(s)};
 	p->engine = (struct ptrace_engine){
@@ -87,6 +86,7 @@ static void take(void *ctx, pid_t pid)
 
 	tell_slowness(p, pid);
 	p->engine.command = p->engine.host->command_pid;
+	p->session.run.began_ns = p->engine.host->run->began_ns;
 	engine_take(&p->engine, step_session_adopt(&p->session, pid), pid);
 }
 
