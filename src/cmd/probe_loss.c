@@ -31,6 +31,8 @@ static const struct {
 		"texts cut at the limit of str() (--strlen) or join()"},
 	{"missed", "hit that was not seen, in whichever process: other BPF was at work on its CPU",
 		"hits that were not seen, in whichever process: other BPF was at work on their CPUs"},
+	{"late_ticks", "tick that was not run, since it was too late",
+		"ticks that were not run, since they were too late"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");

@@ -199,6 +199,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 			"script: a text was cut at the limit of str()"},
 		{offsetof(struct clause_loss, missed),
 			"script: a hit was not seen, in whichever process: other BPF was at work on its CPU"},
+		{offsetof(struct clause_loss, late_ticks),
+			"script: a tick of an interval was too late"},
 	};
 
 	uint64_t sum = p->n_dropped;

@@ -183,6 +183,25 @@ maps = {k: v for r in rows if r["type"] == "map" for k, v in r["data"].items()}
 missed = {r["data"]["probe"]: r["data"]["missed"] for r in rows if r["type"] == "loss"}["tracepoint:timer:hrtimer_expire_entry"]
 print(missed > 9, abs(maps["@all"] - maps["@seen"] - missed) <= 2 or (maps, missed))')"
 
+# --- ticks that weir comes to too late ---
+cat >late.py <<'E'
+import json, signal, subprocess, sys, time
+weir = subprocess.Popen([sys.argv[1], "probe", "-q", "-f", "json", 'interval:ms:1 { @n = count(); } interval:ms:300 { printf("x\\n"); }'],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+weir.stdout.readline()
+weir.send_signal(signal.SIGSTOP)
+time.sleep(1.5)
+weir.send_signal(signal.SIGCONT)
+for _ in range(7): # five were due meanwhile
+    weir.stdout.readline()
+weir.send_signal(signal.SIGINT)
+rows = [json.loads(line) for line in weir.communicate()[0].decode().split("\n") if line]
+late = sum(r["data"]["late_ticks"] for r in rows if r["type"] == "loss")
+counted = sum(r["data"]["@n"] for r in rows if r["type"] == "map")
+print(weir.returncode, late > 0, counted >= 1000, counted + late >= 1500)
+E
+equal "ticks of an interval that was not served for long are run, or told" "3 True True True" "$(python3 late.py "$WEIR")"
+
 # --- division by zero ---
 probe zero 'begin { @d = 0; printf("%d\n", 1 / @d); } begin { printf("next\n"); }'
 equal "a division by zero ends its clause and is counted" "3 next 1 division by zero" \

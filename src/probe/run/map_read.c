@@ -146,20 +146,19 @@ static bool is_filtered(const struct probe_session *s, uint32_t clause_i)
 }
 
 /* By the programs that the clause is part of. */
-static uint64_t count_missed(const struct probe_session *s, uint32_t clause_i)
+static void add_missed(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
 {
-	uint64_t sum = 0;
-
 	for (size_t i = 0; i < s->programs.n; i++) {
 		const struct run_program *p = &s->programs.v[i];
 		bool has_clause = false;
 
 		for (size_t j = 0; j < p->points.n && !has_clause; j++)
 			has_clause = p->points.v[j]->clause_i == clause_i;
-		if (has_clause)
-			sum += missed_hits(s, p);
+		if (!has_clause)
+			continue;
+		out->missed += missed_hits(s, p);
+		out->late_ticks += p->n_late;
 	}
-	return sum;
 }
 
 void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
@@ -178,5 +177,5 @@ void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct
 	free(values);
 	out->unseen = has_uprobe(s, clause_i) ? named_uprobes_unseen(s) : 0;
 	out->left_out = is_filtered(s, clause_i) ? followed_n_left_out(&s->followed) : 0;
-	out->missed = count_missed(s, clause_i);
+	add_missed(s, clause_i, out);
 }

@@ -23,7 +23,7 @@
 
 #define NOTE_BYTES  1024
 #define NS_A_SECOND 1000000000u
-#define TICKS_MAX   16 /* of an interval that was not served in time, in one go */
+#define TICKS_MAX   1000 /* of an interval that was not served in time; those beyond are a loss */
 #define EVENTS_A_GO 16
 #define CLOSERS_MAX 32
 
@@ -360,7 +360,7 @@ int probe_session_fd(const struct probe_session *s)
 
 /* A late interval runs as often as it was due, so that a count of them is right; but exit() in one
  * tick is the end of those behind it. */
-static void run_interval(struct probe_session *s, const struct run_program *p)
+static void run_interval(struct probe_session *s, struct run_program *p)
 {
 	uint64_t n_due = 0;
 
@@ -370,6 +370,8 @@ static void run_interval(struct probe_session *s, const struct run_program *p)
 		bpf_program_run(p->fd);
 		run_rings_drain(s);
 	}
+	if (n_due > TICKS_MAX && !s->is_exiting)
+		p->n_late += n_due - TICKS_MAX;
 }
 
 bool probe_session_work(struct probe_session *s)

@@ -61,6 +61,7 @@ struct run_program {
 	uint64_t constant_site;		  /* when it is always the same */
 	bool has_cookie;		  /* else constant_site */
 	uint64_t missed_before, n_missed; /* hits */
+	uint64_t n_late;		  /* ticks of an interval that were not run */
 	int fd;
 	int timer_fd;	 /* INTERVAL */
 	int iterator_fd; /* ITER */

@@ -109,6 +109,7 @@ struct clause_loss {
 	uint64_t stack_unwalked; /* len() of a stack that the program has not walked itself */
 	uint64_t texts_cut;	 /* by the limit of str() without a length; told, but no loss */
 	uint64_t missed;	 /* hits that the kernel did not run the program at; the loader's */
+	uint64_t late_ticks;	 /* of an interval, that were not run; the loader's */
 };
 
 /* What every record in the rings begins with; arguments follow in the shapes of its format. */
