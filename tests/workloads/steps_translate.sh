@@ -29,8 +29,9 @@ alike() {
 	check "$sentence: the same steps and marks by both engines" cmp ptrace.txt translate.txt
 }
 
-for program in exact.S strings.c made_code.c signals.c waits_again.c guarded.c; do small "${program%.*}" $program || exit 1; done
+for program in exact.S ways.S strings.c made_code.c signals.c waits_again.c guarded.c; do small "${program%.*}" $program || exit 1; done
 alike "exact" -- ./exact
+alike "rows of blocks that are left in all kinds of ways" -- ./ways
 alike "repeated string instructions, with faults in their midst" -- ./strings
 for mode in in_place ahead two_views in_turn moved patched; do alike "made code, $mode" -- ./made_code $mode; done
 for mode in sent faults restarted; do alike "signals, $mode" -- ./signals $mode; done

@@ -6,6 +6,8 @@
  * what its own calls push.
  *
  *	block:	[event]  [inc counter, add cost]  instructions  [event]  way out
+ *	implied	the block in front jumps over its event, which is a word; it is behind a conditional jump that is
+ *		turned round: jncc body; jmp link; event; body
  *
  *	way out	direct		jmp link                 (or the next block of the group follows)
  *		conditional	jcc link; as above
@@ -29,6 +31,7 @@ struct out {
 		bool is_far;
 	} fixups[GROUP_BLOCKS * 3];
 	uint32_t n_fixups;
+	uint8_t *skips_head; /* the distance of the short jump to the next block's body; NULL: it has none */
 };
 
 static void put(struct out *o, const void *bytes, size_t n)
@@ -347,22 +350,69 @@ static void link(struct out *o, uint8_t opcode, uint64_t target, enum variant va
 }
 
 /* The next block of the group is not in this copy: the translator finds the one that is. */
-static void leave_copy(struct out *o, uint64_t pc, enum variant variant)
+static void leave_copy(struct out *o, uint64_t pc, enum variant variant, uint32_t left)
 {
+	gs_store_number(o, T_LEFT, left);
 	gs_store_number(o, T_TARGET, (uint32_t)pc);
 	gs_store_number(o, T_TARGET + 4, (uint32_t)(pc >> 32));
 	to_translator(o, EXIT_TARGET + (uint32_t)variant);
 }
 
+/* By a jump over the word that the next block tells when it is come to from elsewhere; the opcode is a short one. */
+static void skip_head(struct out *o, uint8_t opcode)
+{
+	PUT(o, opcode);
+	o->skips_head = o->p;
+	PUT(o, 0);
+}
+
+static void skips_to_here(struct out *o)
+{
+	if (o->skips_head && !o->e->failed)
+		*o->skips_head = (uint8_t)(o->p - o->skips_head - 1);
+	o->skips_head = NULL;
+}
+
+static bool next_is_implied(const struct out *o)
+{
+	return o->b->goes_on && o->b[1].is_implied;
+}
+
+/* The next block of the group follows; or it is the end of a copy. */
+static void next_follows(struct out *o, uint64_t pc)
+{
+	if (o->block + 1 < o->e->n_blocks)
+		return;
+	pad_into_line(o, 0, 8); /* as the next block is: a signal may come between these nops */
+	skips_to_here(o);
+	leave_copy(o, pc, o->b[1].variant, o->b->number);
+}
+
 /* On to `target`, which the next block of the group may be. */
 static void go_on(struct out *o, uint64_t target, enum variant variant)
 {
-	if (!o->b->goes_on)
+	if (!o->b->goes_on) {
 		link(o, 0xe9, target, variant);
-	else if (o->block + 1 == o->e->n_blocks) {
-		pad_into_line(o, 0, 8); /* as the next block is: a signal may come between these nops */
-		leave_copy(o, target, o->e->plan->block[o->block + 1].variant);
+		return;
 	}
+	if (next_is_implied(o))
+		skip_head(o, 0xeb);
+	next_follows(o, target);
+}
+
+static void end_branch(struct out *o, const struct insn *insn)
+{
+	const struct planned *b = o->b;
+	enum variant variant = variant_of(o, insn->target);
+
+	if (!next_is_implied(o)) {
+		link(o, 0x80 | insn->condition, insn->target, variant);
+		go_on(o, b->next, variant_of(o, b->next));
+		return;
+	}
+	skip_head(o, 0x70 | (insn->condition ^ 1));
+	link(o, 0xe9, insn->target, variant);
+	next_follows(o, b->next);
 }
 
 static void push_return(struct out *o, uint64_t address, uint32_t insn, unsigned state)
@@ -477,8 +527,7 @@ static void end(struct out *o, const struct insn *insn, const uint8_t *p, uint32
 
 	switch (insn->kind) {
 	case INSN_BRANCH:
-		link(o, 0x80 | insn->condition, insn->target, variant_of(o, insn->target));
-		go_on(o, b->next, variant_of(o, b->next));
+		end_branch(o, insn);
 		break;
 	case INSN_JUMP:
 		go_on(o, insn->target, variant_of(o, insn->target));
@@ -528,13 +577,19 @@ static void emit_block(struct out *o)
 	uint64_t pc = b->pc;
 
 	pad_into_line(o, 0, 8);
-	o->e->heads[o->block] = here(o);
+	o->e->heads[o->block] = o->e->bodies[o->block] = here(o);
 	if (!(header.options & TRANSLATE_OPTION_STEPS) &&
 		(b->variant == VARIANT_PLAIN || !(header.options & TRANSLATE_OPTION_CALLS))) {
 		if (!has_count || b->count_at || !b->n_insns)
 			PUT(o, 0x0f, 0x1f, 0x44, 0, 0); /* nop */
 	} else {
 		entry_event(o);
+	}
+	if (b->is_implied) {
+		pad_into_line(o, 0, 8);
+		skips_to_here(o);
+		o->e->bodies[o->block] = here(o);
+		PUT(o, 0x0f, 0x1f, 0x44, 0, 0); /* nop, for a jump when it is stale */
 	}
 	if (!b->n_insns) { /* nothing that can be executed */
 		to_translator(o, new_exit(o, b->pc, EXIT_KIND_LEAVE, VARIANT_PLAIN));
@@ -615,11 +670,11 @@ uint32_t emit_restoring(uint8_t *to, uint64_t address, uint64_t target)
 	return offset(&o);
 }
 
-uint32_t emit_stale(uint8_t *to, uint64_t pc, enum variant variant)
+uint32_t emit_stale(uint8_t *to, uint64_t pc, enum variant variant, uint32_t left)
 {
 	struct emission e = {.to = to, .room = STALE_BYTES};
 	struct out o = {.e = &e, .p = to, .end = to + STALE_BYTES};
 
-	leave_copy(&o, pc, variant);
+	leave_copy(&o, pc, variant, left);
 	return offset(&o);
 }

@@ -21,6 +21,7 @@ struct planned {
 	uint8_t why;	  /* it ends in front of what cannot be translated: enum translate_why */
 	bool flags_dead;  /* there */
 	bool goes_on;	  /* behind its end, or its jump, the next block of the group follows */
+	bool is_implied;  /* TRANSLATE_BLOCK_IMPLIED */
 };
 
 #define PLAN_COUNT_AT_END 0xff /* by its way out */
@@ -35,6 +36,9 @@ struct plan {
 bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone);
 /* Of a group, as it was made. */
 void plan_again(struct plan *plan, const struct group *g);
+
+/* Of the block's jump or call: struct translate_block's target. */
+uint64_t plan_target(const struct plan *plan, const struct planned *b);
 
 /* Where a program's instruction begins in emitted code, and which registers are elsewhere there. */
 struct point {
@@ -60,6 +64,7 @@ struct emission {
 	/* Out. */
 	uint32_t bytes, stubs_at, n_exits, n_points;
 	uint64_t heads[GROUP_BLOCKS];
+	uint64_t bodies[GROUP_BLOCKS]; /* where the block in front goes on to one that is implied; else as the heads */
 	bool failed; /* no room */
 };
 
@@ -67,9 +72,9 @@ void emit_group(struct emission *e);
 /* Code that restores rax, rcx and rdx from their slots and goes to `target`. Returns its bytes. */
 #define RESTORING_BYTES 32
 uint32_t emit_restoring(uint8_t *to, uint64_t address, uint64_t target);
-/* Code that goes to the translator for this address. */
-#define STALE_BYTES 48
-uint32_t emit_stale(uint8_t *to, uint64_t pc, enum variant variant);
+/* Code that goes to the translator for this address; `left` as T_LEFT. */
+#define STALE_BYTES 64
+uint32_t emit_stale(uint8_t *to, uint64_t pc, enum variant variant, uint32_t left);
 #define HEAD_BYTES 5 /* a block begins with one instruction of at least so many */
 
 #pragma GCC visibility pop

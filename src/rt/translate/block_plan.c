@@ -226,6 +226,79 @@ static bool is_in(const struct plan *plan, uint64_t pc)
 	return false;
 }
 
+/* ---- words ---- */
+
+static const struct insn *last_of(const struct plan *plan, const struct planned *b)
+{
+	return &plan->insns[b->first_insn + b->n_insns - 1];
+}
+
+uint64_t plan_target(const struct plan *plan, const struct planned *b)
+{
+	const struct insn *last = last_of(plan, b);
+
+	if (!b->n_insns || b->why || (last->kind == INSN_JUMP && b->goes_on && b[1].is_implied))
+		return 0;
+	return last->kind == INSN_BRANCH || last->kind == INSN_JUMP || last->kind == INSN_CALL ? last->target : 0;
+}
+
+static bool leads_there(const struct plan *plan, uint32_t first, uint32_t end, uint64_t pc)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (pc && plan_target(plan, &plan->block[i]) == pc)
+			return true;
+	return false;
+}
+
+static bool can_be_implied(const struct plan *plan, const struct planned *b)
+{
+	uint8_t kind = last_of(plan, b)->kind;
+
+	if (!b->n_insns || b->why ||
+		(kind != INSN_PLAIN && kind != INSN_BRANCH && kind != INSN_JUMP && kind != INSN_CALL))
+		return false;
+	for (uint32_t i = 0; i < b->n_insns; i++)
+		if (plan->insns[b->first_insn + i].is_string_repeated)
+			return false;
+	return true;
+}
+
+/* Where the block leads was not a jump of one in front of it, from `first` on. */
+static bool is_unlike(const struct plan *plan, uint32_t first, uint32_t i)
+{
+	const struct planned *b = &plan->block[i];
+	uint8_t kind = last_of(plan, b)->kind;
+
+	return !leads_there(plan, first, i, plan_target(plan, b)) &&
+	       ((kind != INSN_PLAIN && kind != INSN_BRANCH) || !leads_there(plan, first, i, b->next));
+}
+
+/* Which blocks have no word: those of a row whose way can be told from where it led in the end. They lie one behind the
+ * other, so the recorder takes each way for one block. */
+static void imply(struct plan *plan)
+{
+	uint32_t first = 0, n_insns = plan->n_blocks ? plan->block[0].n_insns : 0;
+
+	if (!(header.options & TRANSLATE_OPTION_STEPS))
+		return;
+	for (uint32_t i = 1; i <= plan->n_blocks; i++) {
+		struct planned *b = &plan->block[i];
+
+		if (i < plan->n_blocks && b[-1].next == b->pc &&
+			n_insns + b->n_insns <= BLOCK_INSNS && can_be_implied(plan, b) &&
+			!leads_there(plan, first, i, plan_target(plan, b))) {
+			b->is_implied = true;
+			n_insns += b->n_insns;
+			continue;
+		}
+		if (first + 1 < i && !is_unlike(plan, first, i - 1))
+			for (uint32_t k = first + 1; k < i; k++)
+				plan->block[k].is_implied = false;
+		first = i;
+		n_insns = i < plan->n_blocks ? b->n_insns : 0;
+	}
+}
+
 bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant variant, bool is_alone)
 {
 	uint8_t code[BLOCK_INSNS * INSN_BYTES_MAX];
@@ -241,7 +314,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		n = fetch(code, pc, sizeof(code));
 		b->pc = pc;
 		b->variant = (uint8_t)variant;
-		b->goes_on = false;
+		b->goes_on = b->is_implied = false;
 		b->number = header.n_blocks + plan->n_blocks;
 		if (is_alone)
 			decode_block(plan, b, code, n, 1);
@@ -265,6 +338,7 @@ bool plan_make(struct thread *t, struct plan *plan, uint64_t pc, enum variant va
 		if (cache_find(pc, variant) != NO_BLOCK || is_in(plan, pc))
 			break;
 	}
+	imply(plan);
 	return plan->n_blocks;
 }
 
@@ -285,4 +359,5 @@ void plan_again(struct plan *plan, const struct group *g)
 		b->goes_on = i + 1 < g->n_blocks;
 		plan->n_blocks++;
 	}
+	imply(plan);
 }

@@ -308,6 +308,8 @@ static void add_block(const struct plan *plan, const struct emission *e, uint32_
 		flags |= TRANSLATE_BLOCK_SYSCALL;
 	if (b->n_insns && (last->kind == INSN_CALL || last->kind == INSN_CALL_INDIRECT))
 		flags |= TRANSLATE_BLOCK_CALL;
+	if (b->is_implied)
+		flags |= TRANSLATE_BLOCK_IMPLIED;
 	*row = (struct translate_block){.pc = b->pc,
 		.bytes = (uint32_t)(b->next - b->pc),
 		.n_insns = b->n_insns,
@@ -316,7 +318,9 @@ static void add_block(const struct plan *plan, const struct emission *e, uint32_
 		.cache = e->heads[i],
 		.cache_bytes = (uint32_t)((i + 1 < plan->n_blocks ? e->heads[i + 1] : e->address + e->stubs_at) -
 					  e->heads[i]),
-		.group = plan->block[0].number};
+		.group = plan->block[0].number,
+		.body = (uint32_t)(e->bodies[i] - e->heads[i]),
+		.target = plan_target(plan, b)};
 	notes[b->number] = (struct block_note){
 		0, b->variant, b->why, (uint8_t)b->count_at, b->flags_dead};
 }
@@ -426,22 +430,29 @@ void cache_link(struct exit *e, uint32_t block)
 
 /* ---- what is stale ---- */
 
+/* What is at `from`, 8 bytes of a cache line, leads to the translator. */
+static void lead_to_translator(struct arena *a, uint64_t from, uint32_t block, uint32_t left)
+{
+	uint64_t old, jump = (uint32_t)(a->at - (from + HEAD_BYTES));
+
+	emit_stale((uint8_t *)a->at, block_rows[block].pc, notes[block].variant, left);
+	__builtin_memcpy(&old, (void *)from, 8);
+	old = (old & 0xffffff0000000000u) | 0xe9u | jump << 8;
+	__atomic_store_n((uint64_t *)from, old, __ATOMIC_RELEASE);
+	a->at += STALE_BYTES;
+}
+
 static void make_stale(uint32_t block)
 {
 	struct translate_block *row = &block_rows[block];
 	struct arena *a = arena_of(row->cache);
-	uint64_t head, old, jump;
 
 	row->flags |= TRANSLATE_BLOCK_STALE;
-	if (!a || a->end - a->at < STALE_BYTES)
+	if (!a || a->end - a->at < 2 * STALE_BYTES)
 		return; /* its page is not executed any more, or the program ends by a fault of its own */
-	emit_stale((uint8_t *)a->at, row->pc, notes[block].variant);
-	head = row->cache;
-	jump = (uint32_t)(a->at - (head + HEAD_BYTES));
-	__builtin_memcpy(&old, (void *)head, 8);
-	old = (old & 0xffffff0000000000u) | 0xe9u | jump << 8;
-	__atomic_store_n((uint64_t *)head, old, __ATOMIC_RELEASE); /* within a cache line */
-	a->at += STALE_BYTES;
+	lead_to_translator(a, row->cache, block, NO_BLOCK);
+	if (row->flags & TRANSLATE_BLOCK_IMPLIED)
+		lead_to_translator(a, row->cache + row->body, block, block - 1);
 }
 
 void cache_forget(uint64_t start, uint64_t end)

@@ -28,11 +28,19 @@ void words_put(struct thread *t, uint32_t kind, const uint32_t *words, unsigned 
 		translate_store_word(t, words[i]);
 }
 
+void left_put(struct thread *t, uint32_t block, uint64_t address)
+{
+	const uint32_t words[3] = {block, (uint32_t)address, (uint32_t)(address >> 32)};
+
+	words_put(t, TRANSLATE_WORD_LEFT, words, 3);
+}
+
 /* So many instructions at the end of a block were not executed. */
 void block_left(struct thread *t, uint32_t block, int32_t rest)
 {
 	const uint32_t word = (uint32_t)rest;
 
+	left_put(t, block, 0);
 	event_put(t, TRANSLATE_EVENT_FAULT, block, (uint64_t)(int64_t)rest);
 	words_put(t, TRANSLATE_WORD_FAULT, &word, 1);
 }
@@ -227,11 +235,13 @@ static struct step began(struct thread *t)
 	case EXIT_TARGET + 2:
 		t->a.pc = t->target;
 		t->variant = number - EXIT_TARGET;
+		left_put(t, t->left, t->target);
 		break;
 	default:
 		s.exit = &exits[number];
 		t->a.pc = s.exit->target;
 		t->variant = s.exit->variant;
+		left_put(t, s.exit->block, 0);
 	}
 	return s;
 }

@@ -4,25 +4,27 @@
 #ifndef WEIR_RT_TRANSLATE_LAYOUT_H
 #define WEIR_RT_TRANSLATE_LAYOUT_H
 
-#define T_SELF	       0
-#define T_COST	       16 /* two */
-#define T_EVENTS_AT    48
-#define T_PC	       72
-#define T_REGS	       80 /* 16 */
-#define T_FLAGS	       208
-#define T_OUTCOME      240
-#define T_CALL	       248
-#define T_SLOT_RAX     256 /* what translated code has lent itself */
-#define T_SLOT_RCX     264
-#define T_SLOT_RDX     272
-#define T_SLOT_ANY     280
-#define T_TARGET       288 /* where an indirect jump goes, in the program */
-#define T_GO	       296 /* where the translator goes on, in translated code */
-#define T_ENTER	       304 /* pointers to the ways into the translator: entry.S */
-#define T_MISS_RET     312
-#define T_MISS_JUMP    320
-#define T_STACK	       328 /* top of the translator's own stack for this thread */
-#define T_EXIT	       336 /* u32: number of the exit that was taken */
+#define T_SELF	    0
+#define T_COST	    16 /* two */
+#define T_EVENTS_AT 48
+#define T_PC	    72
+#define T_REGS	    80 /* 16 */
+#define T_FLAGS	    208
+#define T_OUTCOME   240
+#define T_CALL	    248
+#define T_SLOT_RAX  256 /* what translated code has lent itself */
+#define T_SLOT_RCX  264
+#define T_SLOT_RDX  272
+#define T_SLOT_ANY  280
+#define T_TARGET    288 /* where an indirect jump goes, in the program */
+#define T_GO	    296 /* where the translator goes on, in translated code */
+#define T_ENTER	    304 /* pointers to the ways into the translator: entry.S */
+#define T_MISS_RET  312
+#define T_MISS_JUMP 320
+#define T_STACK	    328 /* top of the translator's own stack for this thread */
+#define T_EXIT	    336 /* u32: number of the exit that was taken */
+#define T_LEFT                                                                                     \
+	340 /* u32: with EXIT_TARGET: the block that was left; TRANSLATE_NO_BLOCK: it led to T_TARGET */
 #define T_PENDING      344 /* u32: a signal waits to be given to the program */
 #define T_RESULT       352
 #define T_WAITING_MASK 360

@@ -411,7 +411,8 @@ static void skip_way(const struct thread *t, struct kernel_context *c)
 static bool is_stale_head(const struct group *g, uint64_t pc)
 {
 	for (uint32_t i = 0; i < g->n_blocks; i++)
-		if (block_rows[g->first_block + i].cache == pc)
+		if (block_rows[g->first_block + i].cache == pc ||
+			block_rows[g->first_block + i].cache + block_rows[g->first_block + i].body == pc)
 			return block_rows[g->first_block + i].flags & TRANSLATE_BLOCK_STALE;
 	return false;
 }
@@ -679,6 +680,8 @@ bool signals_deliver(struct thread *t)
 	if (t->is_sync && t->fault_block != NO_BLOCK && t->fault_rest) {
 		tell_rounds(t);
 		block_left(t, t->fault_block, t->fault_rest);
+	} else if (t->is_sync && t->fault_block != NO_BLOCK) {
+		left_put(t, t->fault_block, 0);
 	}
 	if ((t->is_sync && t->is_ending) || !is_handled(&a)) {
 		t->pending = 0;

@@ -28,7 +28,7 @@ struct thread {
 	uint64_t target, go;
 	uint64_t enter, miss_ret, miss_jump;
 	uint64_t stack;
-	uint32_t exit, unused2;
+	uint32_t exit, left;
 	uint32_t pending, unused3; /* number of the signal */
 	int64_t result;
 
@@ -88,6 +88,7 @@ THREAD_AT(miss_ret, T_MISS_RET);
 THREAD_AT(miss_jump, T_MISS_JUMP);
 THREAD_AT(stack, T_STACK);
 THREAD_AT(exit, T_EXIT);
+THREAD_AT(left, T_LEFT);
 THREAD_AT(pending, T_PENDING);
 THREAD_AT(result, T_RESULT);
 THREAD_AT(waiting_mask, T_WAITING_MASK);

@@ -238,6 +238,8 @@ bool frame_pop(struct thread *t);
 /* ---- events ---- */
 
 void block_left(struct thread *t, uint32_t block, int32_t rest);
+/* With TRANSLATE_OPTION_STEPS: TRANSLATE_WORD_LEFT. */
+void left_put(struct thread *t, uint32_t block, uint64_t address);
 /* With TRANSLATE_OPTION_STEPS: a word of this kind and those behind it. */
 void words_put(struct thread *t, uint32_t kind, const uint32_t *words, unsigned n);
 void call_put(struct thread *t, uint64_t number, int64_t result, bool ends);

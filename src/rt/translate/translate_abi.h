@@ -102,6 +102,9 @@ struct translate_block {
 	uint64_t cache; /* where it is in translated code */
 	uint32_t cache_bytes;
 	uint32_t group; /* number of the first block of those that were translated together */
+	uint32_t body;	/* how far behind `cache` its instructions begin */
+	uint64_t target; /* where its jump or call leads, but for one that leads to the next row; 0: it has none, or
+			    it is not direct */
 };
 #define TRANSLATE_BLOCK_ENTRY 1u /* has an event TRANSLATE_EVENT_ENTER: a function begins here */
 #define TRANSLATE_BLOCK_LANDING                                                                    \
@@ -111,6 +114,9 @@ struct translate_block {
 #define TRANSLATE_BLOCK_SYSCALL 8u  /* ends with a system call */
 #define TRANSLATE_BLOCK_CALL	16u /* ends with a call */
 #define TRANSLATE_BLOCK_STALE	32u /* its code has changed since, or is gone */
+#define TRANSLATE_BLOCK_IMPLIED                                                                    \
+	64u /* with TRANSLATE_OPTION_STEPS: it has no word when the row in front of it was executed, and did not
+	       jump elsewhere */
 
 /* What a thread did, in the order in which it did it. */
 struct translate_event {
@@ -138,8 +144,13 @@ enum translate_event_kind {
 #define TRANSLATE_NO_BLOCK UINT32_MAX
 
 /*
- * With TRANSLATE_OPTION_STEPS the buffer has 32-bit words in place of events: the number of each block that is
- * begun, and these, each with so many words behind it. Numbers of 64 bits are two words, the low one first.
+ * With TRANSLATE_OPTION_STEPS the buffer has 32-bit words in place of events: numbers of blocks that are begun, and these,
+ * each with so many words behind it. Numbers of 64 bits are two words, the low one first.
+ *
+ * Behind a block whose number came, those rows that follow it and are TRANSLATE_BLOCK_IMPLIED were begun, too: up to the
+ * one that leads to the address of the block whose number comes next. No two of a row lead to the same address (but for
+ * two ways out of one block, the end of the last one included), so that is one at most; when it is none of them, it is
+ * the last one. Where that cannot be said, TRANSLATE_WORD_LEFT says it.
  */
 #define TRANSLATE_WORD_FIRST 0xff000000u
 #define TRANSLATE_WORD_REPEAT                                                                      \
@@ -151,6 +162,9 @@ enum translate_event_kind {
 	0xff000004u /* 5: number, result; 1 = there is none, the thread or program ended in it */
 #define TRANSLATE_WORD_SIGNAL                                                                      \
 	0xff000005u /* 4: signal, si_code, address: a handler is about to run */
+#define TRANSLATE_WORD_LEFT                                                                        \
+	0xff000006u /* 3: row, address: of the blocks that were begun this is the last one, or with TRANSLATE_NO_BLOCK \
+		       the one that leads to this address. A row in front of those: none of them was begun */
 
 #define TRANSLATE_EVENT_BYTES 32u
 

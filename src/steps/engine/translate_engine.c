@@ -89,6 +89,7 @@ static void new_program(struct traced_program *p, struct translated_rows *parent
 	struct translated_program *d = mem_zalloc(sizeof(*d));
 
 	p->data = d;
+	translated_program_begin(d);
 	d->rows = translated_rows_new(parent, parent ? p->n_rows : 0);
 	if (parent)
 		mem_grow_zero((void **)&d->fast.v, &d->fast.n, &d->fast.cap, p->n_rows,
@@ -102,6 +103,8 @@ static void program_gone(void *ctx, struct traced_program *p)
 	(void)ctx;
 	translated_rows_drop(d->rows);
 	vec_release(&d->fast);
+	map_release(&d->joined);
+	free(d->edges);
 	free(d);
 }
 
@@ -247,19 +250,56 @@ static bool is_in_cache(const struct traced_program *p, uint64_t pc)
 	return program_header(p, &header) && header.cache_low <= pc && pc < header.cache_high;
 }
 
-/* Stands in the midst of a block: nobody knows how much of it was executed. */
-static void drop_pending(struct translate_engine *e, struct translated_thread *d)
+/* In translated code: it has come to that one of the rows that the pending one implies, and not by a jump. */
+static void go_on_to_place(struct translate_engine *e, struct traced_thread *t, uint64_t pc)
 {
+	const struct translated_thread *d = t->data;
+	const struct translated_rows *r = ((struct translated_program *)t->program->data)->rows;
+	uint32_t n = translated_rows_implied(r, d->pending_row);
+	struct translate_header header;
+	struct translate_block row;
+
+	for (uint32_t i = d->pending_row; i <= d->pending_row + n; i++)
+		if (program_header(t->program, &header) &&
+			program_read(
+				t->program, header.blocks + i * sizeof(row), &row, sizeof(row)) &&
+			pc - row.cache - row.body < row.cache_bytes - row.body) {
+			translated_go_on_to(e, t, i);
+			return;
+		}
+}
+
+/* How many instructions may have been executed of which nobody knows. */
+static uint32_t n_unknown(const struct traced_thread *t)
+{
+	const struct translated_rows *r = ((struct translated_program *)t->program->data)->rows;
+	const struct translated_thread *d = t->data;
+	uint32_t n = d->pending.n;
+
+	for (uint32_t i = translated_is_open(t) ? translated_rows_implied(r, d->pending_row) : 0; i;
+		i--)
+		n += translated_rows_get(r, d->pending_row + i)->n;
+	return n;
+}
+
+/* Stands in the midst of a block: nobody knows how much of it was executed. */
+static void drop_pending(struct translate_engine *e, struct traced_thread *t, uint64_t pc)
+{
+	struct translated_thread *d = t->data;
+	uint32_t n;
 	char text[128];
 
-	if (!d->has_pending || d->pending.n < 2) {
+	if (translated_is_open(t))
+		go_on_to_place(e, t, pc);
+	n = d->has_pending ? n_unknown(t) : 0;
+	if (n < 2) {
 		translated_settle(e, d, 0);
 		return;
 	}
 	d->has_pending = false;
 	d->n_rounds = 0;
 	snprintf(text, sizeof(text),
-		"ended within a row of up to %u instructions, which are left out", d->pending.n);
+		"ended within a row of up to %u instructions, which are left out", n);
 	if (d->is_in)
 		step_session_pause(e->s, d->track, STEP_WHY_ENGINE, text);
 	d->is_marked_in = false;
@@ -302,8 +342,8 @@ static void ending(void *ctx, struct traced_thread *t, int status)
 	if (t->is_translated && ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) == 0) {
 		if (regs.rip == t->program->place.waits && ends_in_call(t->program, d))
 			mark_last_call(e, d, &regs);
-		else if (is_in_cache(t->program, regs.rip))
-			drop_pending(e, d);
+		else if (translated_is_open(t) || is_in_cache(t->program, regs.rip))
+			drop_pending(e, t, regs.rip);
 	}
 	translated_settle(e, d, 0);
 	signal_acts(e, d);

@@ -21,6 +21,8 @@ struct translated_row {
 	uint32_t bytes;
 	uint16_t n;
 	bool ends_in_call; /* with a system call */
+	bool is_implied;   /* TRANSLATE_BLOCK_IMPLIED */
+	uint64_t target;   /* of its jump or call; 0: as in struct translate_block */
 };
 
 /* Rows and the code that they point to. The child of a fork goes on with its parent's. */
@@ -41,11 +43,23 @@ struct translated_fast {
 #define FAST_UNWANTED 1u /* --user-code */
 #define FAST_STRINGS  2u /* it has repeated string instructions */
 
+/* Of two words that came behind each other: what was executed from the first one's row up to the way to the second one's,
+ * as one block. All 0: has to be looked at. */
+struct translated_edge {
+	uint32_t row; /* + 1 */
+	uint32_t next;
+	uint32_t number; /* of the space, + 1 */
+	uint32_t n;
+};
+#define EDGE_BITS 16
+
 struct translated_program {
 	struct translated_rows *rows;
 	struct step_space *space;
 	VEC(struct translated_fast) fast;
 	uint32_t generation, n_forgotten; /* of the space, for which `fast` holds */
+	struct translated_edge *edges;	  /* 1 << EDGE_BITS of them, by translated_edge_place() */
+	struct map joined;		  /* a row, its last one << 32: number of the space, + 1 */
 };
 
 #define WORDS_MAX 5 /* behind a word that is no block */
@@ -66,6 +80,7 @@ struct translated_thread {
 	bool has_pending;
 	struct translated_fast pending;
 	uint32_t pending_row, pending_generation;
+	bool is_left; /* TRANSLATE_WORD_LEFT has come: rows behind the pending one were not begun */
 	uint64_t rounds[STEP_BLOCK_INSNS_MAX]; /* of its repeated string instructions */
 	unsigned n_rounds;
 	uint64_t repeats_before;
@@ -75,6 +90,11 @@ struct translated_thread {
 	struct step_mark given; /* a signal; a 0: none */
 	uint64_t exec_call;	/* number of the system call that it becomes another program by */
 };
+
+static inline uint32_t translated_edge_place(uint32_t row, uint32_t next)
+{
+	return (row * 0x9e3779b1u + next * 0x85ebca6bu) >> (32 - EDGE_BITS);
+}
 
 struct translate_engine {
 	struct step_session *s;
@@ -95,6 +115,15 @@ void translated_rows_add(struct translate_engine *e, struct traced_program *p, u
 	const struct translate_block *rows, size_t n);
 /* NULL: there is none of this number. */
 const struct translated_row *translated_rows_get(const struct translated_rows *r, uint32_t number);
+/* Nothing that was found out of its rows holds any more, or has been found out. */
+void translated_program_begin(struct translated_program *p);
+/* How many rows behind it are implied by it. */
+uint32_t translated_rows_implied(const struct translated_rows *r, uint32_t number);
+/* The last one of the row and those that it implies that was executed, when `pc` came next. UINT32_MAX: it cannot. */
+uint32_t translated_rows_left(const struct translated_rows *r, uint32_t number, uint64_t pc);
+/* The rows up to this one, which need no look, as one block: its number in the space, + 1; 0: they cannot be one. */
+uint32_t translated_join(
+	struct translated_program *p, struct step_space *space, uint32_t first, uint32_t last);
 /* What stands for the row now: its code is what is executed, and the trace will have it. NULL: that is not known. */
 const struct translated_fast *translated_look(struct translate_engine *e, struct traced_program *p,
 	struct translated_thread *d, uint32_t row);
@@ -108,6 +137,10 @@ void translated_settle(struct translate_engine *e, struct translated_thread *d, 
 /* It stands behind a system call that is to be made again; what it wrote before was taken. */
 void translated_interrupted(
 	struct translate_engine *e, struct translated_thread *d, uint64_t number, int64_t result);
+/* Rows up to this one, which the pending one implies, were executed; but for its own, which is pending then. */
+void translated_go_on_to(struct translate_engine *e, struct traced_thread *t, uint32_t row);
+/* Nobody knows which of the rows that the pending one implies were begun. */
+bool translated_is_open(const struct traced_thread *t);
 /* The recording of the thread ends here. */
 void translated_mark_out(
 	struct translate_engine *e, struct translated_thread *d, enum step_why why);

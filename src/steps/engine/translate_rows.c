@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "steps/engine/translate_engine.h"
 
-#define CODE_AT_ONCE  (4u << 20)
-#define ROW_BYTES_MAX (STEP_BLOCK_INSNS_MAX * STEP_CODE_BYTES_MAX)
+#define ROWS_IMPLIED_MAX 64u
+#define CODE_AT_ONCE	 (4u << 20)
+#define ROW_BYTES_MAX	 (STEP_BLOCK_INSNS_MAX * STEP_CODE_BYTES_MAX)
 
 struct translated_rows *translated_rows_new(struct translated_rows *parent, uint32_t n_of_parent)
 {
@@ -39,6 +40,29 @@ const struct translated_row *translated_rows_get(const struct translated_rows *r
 		r = r->parent;
 	return r && number - r->n_of_parent < r->rows.n ? &r->rows.v[number - r->n_of_parent]
 							: NULL;
+}
+
+uint32_t translated_rows_implied(const struct translated_rows *r, uint32_t number)
+{
+	const struct translated_row *row;
+	uint32_t n = 0;
+
+	while (n < ROWS_IMPLIED_MAX && (row = translated_rows_get(r, number + n + 1)) &&
+		row->is_implied)
+		n++;
+	return n;
+}
+
+uint32_t translated_rows_left(const struct translated_rows *r, uint32_t number, uint64_t pc)
+{
+	uint32_t n = translated_rows_implied(r, number);
+	const struct translated_row *last = translated_rows_get(r, number + n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (translated_rows_get(r, number + i)->target == pc)
+			return number + i;
+	return !n || (last && (last->target == pc || last->pc + last->bytes == pc)) ? number + n
+										    : UINT32_MAX;
 }
 
 /* The translator keeps code where it grows: that of many rows is read at once. */
@@ -89,7 +113,8 @@ void translated_rows_add(struct translate_engine *e, struct traced_program *p, u
 	for (size_t i = 0; i < n; i++)
 		vec_push(&r->rows,
 			((struct translated_row){rows[i].pc, NULL, rows[i].bytes, rows[i].n_insns,
-				rows[i].flags & TRANSLATE_BLOCK_SYSCALL}));
+				rows[i].flags & TRANSLATE_BLOCK_SYSCALL,
+				rows[i].flags & TRANSLATE_BLOCK_IMPLIED, rows[i].target}));
 	for (size_t i = 0; i < n;) {
 		size_t some = read_code(p, r, rows + i, n - i, r->rows.v + at + i);
 
@@ -98,6 +123,13 @@ void translated_rows_add(struct translate_engine *e, struct traced_program *p, u
 	vec_reserve(&d->fast, first + n);
 	memset(d->fast.v + d->fast.n, 0, (first + n - d->fast.n) * sizeof(*d->fast.v));
 	d->fast.n = first + n;
+}
+
+void translated_program_begin(struct translated_program *p)
+{
+	free(p->edges);
+	map_release(&p->joined);
+	p->edges = mem_calloc(1u << EDGE_BITS, sizeof(*p->edges));
 }
 
 /* --- what they are in the trace --------------------------------------------------------------- */
@@ -122,6 +154,34 @@ static bool decode(struct step_block *b, const struct translated_row *row)
 		at += insn.length;
 	}
 	return at == row->bytes;
+}
+
+uint32_t translated_join(
+	struct translated_program *p, struct step_space *space, uint32_t first, uint32_t last)
+{
+	const uint64_t *known = map_find(&p->joined, first | (uint64_t)last << 32);
+	struct step_block b, next;
+	uint64_t end;
+
+	if (known)
+		return (uint32_t)*known;
+	if (!decode(&b, translated_rows_get(p->rows, first)))
+		return 0;
+	for (uint32_t i = first + 1; i <= last; i++) {
+		const struct translated_row *r = translated_rows_get(p->rows, i);
+
+		end = b.addr;
+		for (uint32_t k = 0; k < b.n; k++)
+			end += b.lengths[k];
+		if (!decode(&next, r) || next.strings || next.addr != end ||
+			b.n + next.n > STEP_BLOCK_INSNS_MAX)
+			return 0;
+		memcpy(b.lengths + b.n, next.lengths, next.n);
+		b.n += next.n;
+	}
+	*map_ensure(&p->joined, first | (uint64_t)last << 32, NULL) =
+		step_space_block(space, &b) + 1u;
+	return (uint32_t)*map_find(&p->joined, first | (uint64_t)last << 32);
 }
 
 /* Its instructions are what is in memory, which another block may have been since. */
@@ -158,6 +218,7 @@ const struct translated_fast *translated_look(struct translate_engine *e, struct
 	if (program->generation != space->generation ||
 		program->n_forgotten != space->n_forgotten) {
 		memset(program->fast.v, 0, program->fast.n * sizeof(*program->fast.v));
+		translated_program_begin(program);
 		program->generation = space->generation;
 		program->n_forgotten = space->n_forgotten;
 	}

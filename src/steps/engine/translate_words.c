@@ -117,17 +117,24 @@ void translated_settle(struct translate_engine *e, struct translated_thread *d, 
 }
 
 /* Steps were made of which nothing is known. */
-static void lost(struct translate_engine *e, struct translated_thread *d)
+static void lost(struct translate_engine *e, struct translated_thread *d, const char *what)
 {
 	translated_settle(e, d, 0);
-	step_session_lost(e->s, d->track, 0, "blocks whose code could not be read in the program");
+	step_session_lost(e->s, d->track, 0, what);
+}
+
+#define LOST_CODE "blocks whose code could not be read in the program"
+#define LOST_WAY  "blocks that do not lead to what was executed behind them"
+
+static const struct translated_rows *rows_of(const struct traced_thread *t)
+{
+	return ((struct translated_program *)t->program->data)->rows;
 }
 
 static void begin_block(struct translate_engine *e, struct traced_thread *t, uint32_t row)
 {
 	struct translated_thread *d = t->data;
-	const struct translated_row *r =
-		translated_rows_get(((struct translated_program *)t->program->data)->rows, row);
+	const struct translated_row *r = translated_rows_get(rows_of(t), row);
 	const struct translated_fast *fast;
 
 	translated_settle(e, d, 0);
@@ -135,60 +142,201 @@ static void begin_block(struct translate_engine *e, struct traced_thread *t, uin
 		return;
 	fast = translated_look(e, t->program, d, row);
 	if (!fast) {
-		lost(e, d);
+		lost(e, d, LOST_CODE);
 		return;
 	}
 	d->has_pending = true;
 	d->pending = *fast;
 	d->pending_row = row;
 	d->pending_generation = d->track->space->generation;
+	d->is_left = false;
 }
 
-/* Blocks behind the one that is pending, which are known, while the way has room: the same as go() for each, by registers.
- * Returns how many words; the last one is pending then. */
-static size_t go_far(struct step_session *s, struct translated_thread *d,
-	const struct translated_fast *fast, size_t n_fast, const uint32_t *words, size_t n)
+bool translated_is_open(const struct traced_thread *t)
 {
-	struct step_way_coder *c = &d->track->way;
-	uint32_t history = c->guesses.history, last = c->guesses.last;
-	struct translated_fast pending = d->pending;
-	uint32_t *by_history = c->guesses.by_history;
-	uint64_t n_right = c->n_right;
-	uint32_t n_steps = c->head.n, before = n_steps;
+	const struct translated_thread *d = t->data;
+
+	return d->has_pending && !d->is_left &&
+	       translated_rows_implied(rows_of(t), d->pending_row) > 0;
+}
+
+void translated_go_on_to(struct translate_engine *e, struct traced_thread *t, uint32_t row)
+{
+	struct translated_thread *d = t->data;
+
+	while (d->has_pending && d->pending_row < row)
+		begin_block(e, t, d->pending_row + 1);
+	d->is_left = true;
+}
+
+/* From the pending block the thread came to `pc`. */
+static void leave_to(struct translate_engine *e, struct traced_thread *t, uint64_t pc)
+{
+	struct translated_thread *d = t->data;
+	uint32_t last;
+
+	if (!translated_is_open(t))
+		return;
+	last = translated_rows_left(rows_of(t), d->pending_row, pc);
+	if (last == UINT32_MAX)
+		lost(e, d, LOST_WAY);
+	else
+		translated_go_on_to(e, t, last);
+}
+
+/* TRANSLATE_WORD_LEFT. */
+static void left(struct translate_engine *e, struct traced_thread *t, uint32_t row, uint64_t pc)
+{
+	struct translated_thread *d = t->data;
+
+	if (!d->has_pending || d->is_left)
+		return;
+	if (row == TRANSLATE_NO_BLOCK) {
+		leave_to(e, t, pc);
+	} else if (row + 1 == d->pending_row) {
+		d->has_pending = false;
+		d->n_rounds = 0;
+	} else if (row - d->pending_row <= translated_rows_implied(rows_of(t), d->pending_row)) {
+		translated_go_on_to(e, t, row);
+	} else {
+		lost(e, d, LOST_WAY);
+	}
+}
+
+/* A block whose number came. */
+static void come_to_block(struct translate_engine *e, struct traced_thread *t, uint32_t row)
+{
+	const struct translated_row *r = translated_rows_get(rows_of(t), row);
+
+	if (r)
+		leave_to(e, t, r->pc);
+	begin_block(e, t, row);
+}
+
+/* --- words of known blocks ---------------------------------------------------------------------- */
+
+/* Where a row of words is: behind that of the pending row. */
+struct far {
+	const struct translated_edge *edges;
+	const uint32_t *by_history;
+	uint32_t row, history, last, n_steps;
+};
+
+static bool is_edge(const struct translated_edge *edge, uint32_t row, uint32_t next)
+{
+	return edge->row == row + 1 && edge->next == next;
+}
+
+/* While edges are known and their blocks guessed: returns how many words. It calls nothing and writes nothing, so that
+ * all of it stays in registers: the recorder spends most of its time here. */
+static __attribute__((noinline)) size_t go_right(struct far *f, const uint32_t *words, size_t n)
+{
+	const struct translated_edge *edges = f->edges;
+	const uint32_t *by_history = f->by_history;
+	uint32_t row = f->row, history = f->history, last = f->last, n_steps = f->n_steps;
 	size_t i = 0;
 
-	for (; i < n && n_steps < STEP_WAY_STEPS_MAX - STEP_BLOCK_INSNS_MAX; i++) {
-		uint32_t row = words[i], block = pending.number - 1;
-		uint32_t *guess = &by_history[step_guess_place(history)];
-		struct translated_fast next;
+	for (; i < n; i++) {
+		uint32_t next = words[i];
+		const struct translated_edge *edge = &edges[translated_edge_place(row, next)];
 
-		if (row >= n_fast)
+		if (!is_edge(edge, row, next) ||
+			by_history[step_guess_place(history)] != edge->number)
 			break;
-		next = fast[row];
-		if (!next.number || next.flags)
-			break;
-		if (__builtin_expect(*guess == block + 1, 1)) {
-			n_right++;
-		} else {
-			c->n_right = n_right;
-			c->guesses.last = last;
-			step_way_missed(c, guess, block);
-			n_right = 0;
-			if (step_way_is_full(c))
-				n = i + 1;
-		}
-		history = (history << 8) + block;
-		last = block;
-		n_steps += pending.n;
-		pending = next;
+		last = edge->number - 1;
+		history = (history << 8) + last;
+		n_steps += edge->n;
+		row = next;
 	}
-	c->guesses.history = history;
-	c->guesses.last = last;
-	c->n_right = n_right;
-	c->head.n = n_steps;
-	d->track->n_steps += n_steps - before;
-	s->n_steps += n_steps - before;
-	d->pending = pending;
+	f->row = row;
+	f->history = history;
+	f->last = last;
+	f->n_steps = n_steps;
+	return i;
+}
+
+/* The block is none that was guessed, or it was not known then. */
+static void go_once(struct step_way_coder *c, struct far *f, const struct translated_edge *edge)
+{
+	uint32_t *guess = &c->guesses.by_history[step_guess_place(f->history)];
+	uint32_t block = edge->number - 1;
+
+	c->guesses.last = f->last;
+	if (*guess == edge->number)
+		c->n_right++;
+	else
+		step_way_missed(c, guess, block);
+	f->history = (f->history << 8) + block;
+	f->last = block;
+	f->n_steps += edge->n;
+	f->row = edge->next;
+}
+
+static bool is_known(const struct translated_program *p, uint32_t row)
+{
+	return row < p->fast.n && p->fast.v[row].number && !p->fast.v[row].flags;
+}
+
+/* What was executed when it came from the one to the other, as one block. NULL: that needs a closer look. */
+static const struct translated_edge *find_edge(
+	struct translated_program *p, struct step_space *space, uint32_t row, uint32_t next)
+{
+	struct translated_edge *edge = &p->edges[translated_edge_place(row, next)];
+	uint32_t last, n = 0, number;
+
+	if (is_edge(edge, row, next))
+		return edge;
+	if (!is_known(p, next))
+		return NULL;
+	last = translated_rows_left(p->rows, row, translated_rows_get(p->rows, next)->pc);
+	if (last == UINT32_MAX)
+		return NULL;
+	for (uint32_t i = row; i <= last; i++) {
+		if (!is_known(p, i))
+			return NULL;
+		n += p->fast.v[i].n;
+	}
+	number = last == row ? p->fast.v[row].number : translated_join(p, space, row, last);
+	if (!number)
+		return NULL;
+	*edge = (struct translated_edge){row + 1, next, number, n};
+	return edge;
+}
+
+/* Words while the way has room: each is that of a row which came behind those that the one in front implies. Returns
+ * how many words. */
+static size_t go_far(struct translate_engine *e, struct translated_program *p,
+	struct translated_thread *d, const uint32_t *words, size_t n)
+{
+	struct step_way_coder *c = &d->track->way;
+	struct far f = {p->edges, c->guesses.by_history, d->pending_row, c->guesses.history,
+		c->guesses.last, c->head.n};
+	uint32_t before = f.n_steps;
+	const struct translated_edge *edge;
+	size_t i = 0;
+
+	while (i < n && !step_way_is_full(c)) {
+		size_t room = (STEP_WAY_STEPS_MAX - f.n_steps) / STEP_BLOCK_INSNS_MAX;
+		size_t right = go_right(&f, words + i, n - i < room ? n - i : room);
+
+		c->n_right += right;
+		i += right;
+		if (i < n && right < room) {
+			edge = find_edge(p, d->track->space, f.row, words[i]);
+			if (!edge)
+				break;
+			go_once(c, &f, edge);
+			i++;
+		}
+		c->head.n = f.n_steps;
+	}
+	c->guesses.history = f.history;
+	c->guesses.last = f.last;
+	c->head.n = f.n_steps;
+	d->track->n_steps += f.n_steps - before;
+	e->s->n_steps += f.n_steps - before;
+	d->pending_row = f.row;
+	d->pending = p->fast.v[f.row];
 	return i;
 }
 
@@ -199,22 +347,15 @@ static size_t take_known(
 	struct translated_program *p = t->program->data;
 	struct translated_thread *d = t->data;
 	struct step_track *track = d->track;
-	size_t i = 0;
 
-	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->pending.flags ||
+	if (e->s->options->max || !d->is_marked_in || !d->has_pending || d->is_left ||
+		d->pending.flags || !track->is_in_way ||
+		track->way.head.generation != p->generation ||
+		d->pending_generation != p->generation ||
 		p->generation != track->space->generation ||
-		p->n_forgotten != track->space->n_forgotten)
+		p->n_forgotten != track->space->n_forgotten || !is_known(p, d->pending_row))
 		return 0;
-	if (n && words[0] < p->fast.n && p->fast.v[words[0]].number && !p->fast.v[words[0]].flags) {
-		go(e->s, d); /* in a way of this generation, with room */
-		d->pending = p->fast.v[words[0]];
-		d->pending_generation = p->generation;
-		i = 1;
-		if (track->way.head.generation == p->generation)
-			i += go_far(e->s, d, p->fast.v, p->fast.n, words + 1, n - 1);
-		d->pending_row = words[i - 1];
-	}
-	return i;
+	return go_far(e, p, d, words, n);
 }
 
 /* --- the other words --------------------------------------------------------------------------- */
@@ -231,6 +372,8 @@ static unsigned n_words_behind(uint32_t kind)
 		return 5;
 	case TRANSLATE_WORD_SIGNAL:
 		return 4;
+	case TRANSLATE_WORD_LEFT:
+		return 3;
 	default:
 		return 0;
 	}
@@ -355,10 +498,15 @@ static void signalled(struct translate_engine *e, struct translated_thread *d)
 			has_address ? (int64_t)number_at(d->words + 2) : 0);
 }
 
-static void finish_word(struct translate_engine *e, const struct traced_thread *t)
+static void finish_word(struct translate_engine *e, struct traced_thread *t)
 {
 	struct translated_thread *d = t->data;
 
+	/* What is said of a block is said of one that is known. */
+	if ((d->kind == TRANSLATE_WORD_FAULT || d->kind == TRANSLATE_WORD_CALL ||
+		    d->kind == TRANSLATE_WORD_SIGNAL) &&
+		translated_is_open(t))
+		lost(e, d, LOST_WAY);
 	switch (d->kind) {
 	case TRANSLATE_WORD_REPEAT:
 		d->repeats_before = number_at(d->words);
@@ -375,6 +523,9 @@ static void finish_word(struct translate_engine *e, const struct traced_thread *
 	case TRANSLATE_WORD_SIGNAL:
 		signalled(e, d);
 		break;
+	case TRANSLATE_WORD_LEFT:
+		left(e, t, d->words[0], number_at(d->words + 1));
+		break;
 	}
 	d->kind = 0;
 }
@@ -387,7 +538,7 @@ static void take_word(struct translate_engine *e, struct traced_thread *t, uint3
 		d->words[d->n_words++] = word;
 	} else if (WORD_IS_BLOCK(word)) {
 		d->skips_call = false;
-		begin_block(e, t, word);
+		come_to_block(e, t, word);
 		return;
 	} else {
 		d->kind = word;

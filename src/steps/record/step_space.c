@@ -78,7 +78,8 @@ static bool is_same_block(const struct step_block *a, const struct step_block *b
 uint32_t step_space_block(struct step_space *s, const struct step_block *b)
 {
 	bool is_new;
-	uint64_t *number = map_ensure(&s->block_at, b->addr, &is_new);
+	/* Some have the same beginning. */
+	uint64_t *number = map_ensure(&s->block_at, b->addr ^ (uint64_t)b->n << 57, &is_new);
 
 	if (is_new || !is_same_block(&s->blocks.v[*number], b)) {
 		*number = s->blocks.n;
