@@ -208,6 +208,7 @@ struct listing {
 	struct jvm *jvm;
 	struct jvm_thread *to;
 	size_t n, max;
+	bool has_own_numbers; /* a pid namespace of its own, where tids are others than here */
 };
 
 static bool has_thread(const struct listing *l, uint32_t tid)
@@ -263,10 +264,12 @@ static void add_own_thread(void *ctx, pid_t tid)
 {
 	struct listing *l = ctx;
 	struct jvm_thread t = {0};
-	pid_t pid = l->jvm->memory.pid, own = 0;
+	pid_t pid = l->jvm->memory.pid, own = tid;
 	char name[64];
 
-	if (l->n == l->max || !proc_own_number(pid, tid, &own) || has_thread(l, (uint32_t)own))
+	/* It is read for each thread out of a long text: only where it must. */
+	if (l->n == l->max || (l->has_own_numbers && !proc_own_number(pid, tid, &own)) ||
+		has_thread(l, (uint32_t)own))
 		return;
 	proc_name(pid, tid, name, sizeof(name));
 	t.tid = (uint32_t)own;
@@ -280,11 +283,13 @@ static void add_own_thread(void *ctx, pid_t tid)
 
 size_t jvm_threads(struct jvm *jvm, struct jvm_thread *to, size_t max)
 {
-	struct listing l = {jvm, to, 0, max};
+	struct listing l = {.jvm = jvm, .to = to, .max = max};
+	pid_t own;
 
 	if (!jvm->is_ready)
 		return 0;
 	list_java_threads(&l);
+	l.has_own_numbers = proc_own_number(jvm->memory.pid, jvm->memory.pid, &own) != 1;
 	if (jvm->memory.pid)
 		proc_each_task(jvm->memory.pid, add_own_thread, &l);
 	return l.n;
