@@ -253,7 +253,6 @@ static void settle(struct ptrace_engine *e)
 	e->is_launching = false;
 }
 
-/* Only the thread that called execve is left, and it has the number of the process now. */
 static void tell_lost_rights(struct ptrace_engine *e, const struct tracee *t)
 {
 	char *sentence = process_lost_rights(t->pid, &e->has_lost_rights);
@@ -263,6 +262,7 @@ static void tell_lost_rights(struct ptrace_engine *e, const struct tracee *t)
 	free(sentence);
 }
 
+/* Only the thread that called execve is left, and it has the number of the process now. */
 static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 {
 	unsigned long message = 0;
