@@ -29,12 +29,22 @@ for (const dark of [false, true]) {
   await page.context().close();
 }
 
+// A pane that is drawn has as many things in it as a moment ago, however busy the machine is.
+async function isStill(page) {
+  const count = () => page.evaluate(() => document.querySelectorAll("body *").length);
+  for (let before = -1, n = 0, i = 0; i < 40 && (before !== n || i < 2); i++) {
+    before = n;
+    await page.waitForTimeout(250);
+    n = await count();
+  }
+}
+
 // Whatever can be clicked gets the focus by Tab, and shows it.
 const { page } = await open(url);
 await page.locator(".functions .rows .row .name").first().click();
 for (let pane = 0; pane < panes.length; pane++) {
   await page.locator("body").press(String(pane + 1));
-  await page.waitForTimeout(250);
+  await isStill(page);
   const expected = await page.evaluate(() => {
     document.activeElement?.blur();
     let n = 0;

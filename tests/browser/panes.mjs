@@ -148,6 +148,7 @@ verdict(`${name}: the source pane shows lines or says why not`, /Self %|no sourc
 if (kind === "counts") await shot(page, `${name}-source`);
 for (const list of ["Threads", "Modules", "Hooks"]) {
   await tab(list);
+  await page.waitForFunction(() => document.querySelector(".pane-body")?.innerText.trim().length > 10, null, { timeout: 20000 }).catch(() => {});
   verdict(`${name}: ${list} has rows or says why not`, (await text(page, ".pane-body")).trim().length > 10, await text(page, ".pane-body"));
 }
 

@@ -35,10 +35,10 @@ E
 check "a source line ends no part of the file" [ "$(grep -o '</script' counted.html | wc -l)" = "$(grep -o '<script' counted.html | wc -l)" ]
 
 hostile() { # NAME URL
-	timeout 100 node "$ROOT/tests/browser/hostile.mjs" "$1" "$2" || not_ok "$1: its test ends well: status $?"
+	timeout 240 node "$ROOT/tests/browser/hostile.mjs" "$1" "$2" || not_ok "$1: its test ends well: status $?"
 }
 access() { # NAME URL
-	timeout 120 node "$ROOT/tests/browser/access.mjs" "$1" "$2" || not_ok "$1: its test ends well: status $?"
+	timeout 240 node "$ROOT/tests/browser/access.mjs" "$1" "$2" || not_ok "$1: its test ends well: status $?"
 }
 "$WEIR" report --html hostile.html hostile.weir
 start_view hostile hostile.weir
