@@ -247,6 +247,7 @@ static int start(void *ctx, struct err *err)
 		probe_output_flush(&r->output);
 	probe_output_let_go(&r->output);
 	probe_output_flush(&r->output);
+	session_names_make_room(r->output.names);
 	return rc >= 0 && r->setup->a->bench ? run_benches(r, err) : rc;
 }
 

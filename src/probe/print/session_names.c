@@ -215,6 +215,12 @@ int session_names_fd(const struct session_names *n)
 	return n->user ? user_names_fd(n->user) : -1;
 }
 
+void session_names_make_room(struct session_names *n)
+{
+	if (n->user)
+		user_names_work_until(n->user, 0);
+}
+
 void session_names_work(struct session_names *n, uint64_t until_ns)
 {
 	if (!n->user)

@@ -28,6 +28,9 @@ struct session_names *session_names_new(
 	const struct stream *stream, const pid_t *pids, size_t n_pids, struct err *err);
 void session_names_free(struct session_names *n);
 
+/* Takes what has come while the clauses were loaded, which may be seconds, out of the kernel's buffers: the command's
+ * mappings, which are to come, need the room. */
+void session_names_make_room(struct session_names *n);
 /* Readable when session_names_work has something to do; -1: never. */
 int session_names_fd(const struct session_names *n);
 /* Follows processes up to that moment, of which all records have been printed; the first time it reads what every process has mapped, when user stacks are
