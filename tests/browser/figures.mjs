@@ -211,6 +211,8 @@ async function compareFilter(what, answers, keys, truth) {
   }
   filtered++;
 }
+// An unfinished trace has the kernel's symbols from the running one, in which BPF programs of others come and go.
+const steady = (json) => ({ ...json, rows: json.rows?.map((r) => (r.kind === "kernel" && r.symbols ? { ...r, symbols: "some" } : r)) });
 async function comparePage(what, { engine, answers }, keys, truth) {
   for (const kind of Object.keys(truth)) {
     let json, sentence;
@@ -227,7 +229,7 @@ async function comparePage(what, { engine, answers }, keys, truth) {
     }
     const { trace: _, ...expected } = truth[kind].json;
     const { trace: __, ...actual } = json ?? { refused: sentence };
-    same(`${what}: ${kind}`, expected, actual);
+    same(`${what}: ${kind}`, kind === "modules" ? steady(expected) : expected, kind === "modules" ? steady(actual) : actual);
   }
   if (truth.tree.json) await compareTree(what, answers, keys, truth.tree.json.rows);
   if (truth.flat.json) await compareGraph(what, answers, keys, truth.flat.json.rows, truth.arcs.refused);
