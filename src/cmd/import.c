@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "cmd/commands.h"
+#include "cmd/foreign_formats.h"
 #include "cmd/open_trace.h"
 #include "formats/import_events.h"
 #include "steps/stream/step_stream.h"
@@ -15,6 +16,7 @@
 struct import_arguments {
 	const char *output;
 	struct import_counts_options counts;
+	struct foreign_options foreign;
 };
 
 static const struct option_spec import_options[] = {
@@ -36,7 +38,9 @@ static const struct import_format {
 	{{"counts", "output cpu exe"}, NULL},
 	{{"step-stream", "output"}, import_step_stream},
 };
-#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
+#define N_FORMATS	   (sizeof(formats) / sizeof(formats[0]))
+#define N_FORMATS_MAX	   (N_FORMATS + 32)
+#define OPTIONS_OF_FOREIGN "output"
 
 static int read_stdin(struct buf *text, struct err *err)
 {
@@ -84,10 +88,32 @@ static int import_file(
 	return rc;
 }
 
+/* Ours first, then those of other tools. */
+static size_t list_users(struct option_user *users)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_FORMATS; i++)
+		users[n++] = formats[i].user;
+	for (size_t i = 0; i < foreign_n_formats && n < N_FORMATS_MAX; i++)
+		users[n++] = (struct option_user){foreign_formats[i].name, OPTIONS_OF_FOREIGN};
+	return n;
+}
+
+static int import_by(
+	int number, const char *path, const struct import_arguments *a, struct err *err)
+{
+	if (number >= (int)N_FORMATS)
+		return open_trace_import_foreign(&foreign_formats[number - (int)N_FORMATS], path,
+			a->output, &a->foreign, err);
+	return formats[number].read ? import_file(formats[number].read, path, a->output, err)
+				    : open_trace_import(path, a->output, &a->counts, err);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
-	struct option_user users[N_FORMATS];
+	struct option_user users[N_FORMATS_MAX];
 	struct err err = {0};
 	uint64_t given;
 	int status, rc;
@@ -96,13 +122,10 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc != 2)
 		return options_usage_error(command, "needs a format and one file");
-	for (size_t i = 0; i < N_FORMATS; i++)
-		users[i] = formats[i].user;
-	status = options_choose_user(command, given, argv[0], "format", users, N_FORMATS);
+	status = options_choose_user(command, given, argv[0], "format", users, list_users(users));
 	if (status < 0)
 		return STATUS_USAGE;
-	rc = formats[status].read ? import_file(formats[status].read, argv[1], a.output, &err)
-				  : open_trace_import(argv[1], a.output, &a.counts, &err);
+	rc = import_by(status, argv[1], &a, &err);
 	return rc < 0 ? command_fail(&err) : STATUS_DONE;
 }
 
@@ -123,6 +146,7 @@ const struct command command_import = {
 		"  samples     one stack a line, outermost first:  [TID:] NAME...\n"
 		"  counts      the file that a program linked by 'weir count' leaves\n"
 		"  step-stream executed instructions: 'weir export step-stream', or another tracer\n"
+		"  folded      folded stacks, one a line:  OUTER;...;INNER COUNT\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cmd/foreign_formats.h"
 #include "cmd/trace_input.h"
 #include "insert/cost/cost.h"
 #include "steps/calls/step_counts.h"
@@ -70,18 +71,31 @@ static int memory_trace_writer(
 	return trace_writer_open_fd(w, copy, path, err);
 }
 
-/* `options` NULL: names are not looked for. */
-static int open_count_file(struct trace_reader **out, const char *path,
-	const struct open_trace_options *options, struct err *err)
+static int foreign_into(struct trace_writer *w, const struct foreign_format *format,
+	const char *path, const struct open_trace_options *options, struct err *err)
 {
-	static const struct import_counts_options no_options;
+	struct foreign_options foreign = options->foreign;
+
+	foreign.catalog = options->catalog;
+	return foreign_format_read(format, path, path, &foreign, w, err);
+}
+
+/* A count file (`format` NULL), or a file of another tool. `options` NULL: names are not looked for. */
+static int open_made(struct trace_reader **out, const char *path,
+	const struct foreign_format *format, const struct open_trace_options *options,
+	struct err *err)
+{
+	static const struct open_trace_options no_options;
+	const struct open_trace_options *o = options ? options : &no_options;
 	struct trace_writer *w;
 	char name[NAME_BYTES];
 	FD_AUTO fd = -1;
 	int rc = memory_trace_writer(&fd, name, path, &w, err);
 
-	if (rc == 0)
-		rc = import_into(w, path, options ? &options->counts : &no_options, err);
+	if (rc == 0 && format)
+		rc = trace_writer_settle(w, foreign_into(w, format, path, o, err), err);
+	else if (rc == 0)
+		rc = import_into(w, path, &o->counts, err);
 	if (rc == 0)
 		rc = options ? resolver_open_trace(out, name, options->catalog, err)
 			     : trace_reader_open(out, name, err);
@@ -122,11 +136,12 @@ static int count_steps(
 static int open_file(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
+	const struct foreign_format *format = foreign_format_of(path);
 	struct trace_reader *reader;
 	int rc;
 
-	if (is_count_file(path))
-		return open_count_file(out, path, options, err);
+	if (format || is_count_file(path))
+		return open_made(out, path, format, options, err);
 	rc = resolver_open_trace(&reader, path, options->catalog, err);
 	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN && trace_reader_has_steps(reader))
 		rc = count_steps(&reader, path, options->steps, err);
@@ -154,15 +169,41 @@ int open_trace(struct trace_reader **out, const char *path,
 
 int open_trace_plain(struct trace_reader **out, const char *path, struct err *err)
 {
+	const struct foreign_format *format;
 	struct trace_input in;
 	int rc = trace_input_open(&in, path, err);
 
 	if (rc < 0)
 		return rc;
-	rc = is_count_file(in.path) ? open_count_file(out, in.path, NULL, err)
-				    : trace_reader_open(out, in.path, err);
+	format = foreign_format_of(in.path);
+	rc = format || is_count_file(in.path) ? open_made(out, in.path, format, NULL, err)
+					      : trace_reader_open(out, in.path, err);
 	if (rc == 0)
 		trace_reader_set_name(*out, path);
+	trace_input_close(&in);
+	return rc;
+}
+
+int open_trace_import_foreign(const struct foreign_format *format, const char *path,
+	const char *output, const struct foreign_options *options, struct err *err)
+{
+	struct trace_writer *w;
+	struct trace_input in;
+	struct stat st;
+	int rc = trace_input_open(&in, path, err);
+
+	if (rc < 0)
+		return rc;
+	if (stat(in.path, &st) < 0)
+		rc = err_sys(err, errno, "'%s': cannot open", path);
+	else if (foreign_format_of(in.path) != format)
+		rc = err_set(
+			err, ERR_FORMAT, "'%s': is no file of format '%s'", path, format->name);
+	if (rc == 0)
+		rc = trace_writer_open(&w, output, err);
+	if (rc == 0)
+		rc = trace_writer_settle(
+			w, foreign_format_read(format, in.path, path, options, w, err), err);
 	trace_input_close(&in);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening what the user calls a trace: a trace, or the count file of a program that counts itself.
+/* Opening what the user calls a trace: a trace, the count file of a program that counts itself, or a file of
+ * another tool (cmd/foreign_formats.h).
  * Reports on call trees and blocks need not know of steps: they are given counts. */
 #ifndef WEIR_CMD_OPEN_TRACE_H
 #define WEIR_CMD_OPEN_TRACE_H
@@ -8,6 +9,7 @@
 
 #include "base/err.h"
 #include "cmd/options.h"
+#include "formats/foreign/foreign_format.h"
 #include "formats/import_counts.h"
 #include "trace/reader.h"
 
@@ -24,6 +26,8 @@ struct open_trace_options {
 	const char *catalog;		     /* symbols from here first; NULL: the user's own */
 	struct import_counts_options counts; /* of a count file */
 	enum open_steps steps;
+	struct foreign_options
+		foreign; /* of a file of another tool; its catalog is the one above */
 };
 
 /* The rows of an option table for these: `type` has struct import_counts_options, or all of struct
@@ -40,8 +44,8 @@ struct open_trace_options {
 		offsetof(type, member.catalog)},                                                   \
 		COUNT_FILE_OPTIONS(type, member.counts)
 
-/* With all names that can be found (resolver_open_trace). A count file is imported into memory
- * first, and a trace of steps becomes one of counts there. */
+/* With all names that can be found (resolver_open_trace). A count file, or one of another tool, is imported into
+ * memory first, and a trace of steps becomes one of counts there. */
 int open_trace(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err);
 
@@ -51,5 +55,9 @@ int open_trace_plain(struct trace_reader **out, const char *path, struct err *er
 /* A count file into a trace at `output`. */
 int open_trace_import(const char *path, const char *output,
 	const struct import_counts_options *options, struct err *err);
+
+/* A file of another tool, of this format. */
+int open_trace_import_foreign(const struct foreign_format *format, const char *path,
+	const char *output, const struct foreign_options *options, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/temporary_folder.h"
+#include "cmd/foreign_formats.h"
 #include "formats/import_counts.h"
 #include "trace/layout.h"
 
@@ -55,7 +56,7 @@ static ssize_t read_block(uint8_t *to)
 static bool begins_well(struct span first)
 {
 	return (first.n >= TRACE_MAGIC_BYTES && !memcmp(first.p, TRACE_MAGIC, TRACE_MAGIC_BYTES)) ||
-	       import_counts_is(first);
+	       import_counts_is(first) || foreign_format_of_bytes(first);
 }
 
 static int copy_input(int fd, struct err *err)
