@@ -27,6 +27,21 @@ const char *temporary_place(void)
 	return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
+/* Not every file system has files without a name from the start. */
+int temporary_file_open(void)
+{
+	char *name = mem_printf("%s/weir-XXXXXX", temporary_place());
+	int fd = open(temporary_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(name);
+	}
+	free(name);
+	return fd;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
 {
 	(void)st, (void)type, (void)where;

@@ -14,6 +14,8 @@ struct temporary_folder {
 
 /* $TMPDIR when it is an absolute path, else /tmp. */
 const char *temporary_place(void);
+/* An empty file there that has no name, for reading and writing. Negative: errno says why. */
+int temporary_file_open(void);
 /* PLACE/PREFIX, the pid, "-" and six characters, for its owner alone. 0, or a negative errno. */
 int temporary_folder_make(struct temporary_folder *f, const char *place, const char *prefix);
 /* With all that is in it. Nothing when there is none. */

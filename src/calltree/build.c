@@ -35,8 +35,10 @@ static enum metric_kind kind_of_metric(const char *name)
 static const char *default_metric(const struct trace_reader *r)
 {
 	static const char *const order[] = {"instructions", "cpu", "samples"};
-	const char *first = "samples";
+	const char *first = "samples", *told = trace_reader_meta(r, "main_metric");
 
+	if (told && find_metric(r, told))
+		return told;
 	if (trace_reader_has_kind(r, RECORD_MAJOR_TREE, RECORD_TREE_NODE) &&
 		!trace_reader_has_kind(r, RECORD_MAJOR_ROUTINE, 0))
 		return "wall";

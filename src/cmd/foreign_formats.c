@@ -9,7 +9,8 @@
 #include "trace/layout.h"
 
 const struct foreign_format foreign_formats[] = {
-	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read},
+	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read,
+		"output metric unit first"},
 };
 const size_t foreign_n_formats = sizeof(foreign_formats) / sizeof(foreign_formats[0]);
 

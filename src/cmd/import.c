@@ -23,6 +23,13 @@ static const struct option_spec import_options[] = {
 	{'o', "output", OPTION_TEXT, "TRACE", "the trace to write (trace.weir)",
 		offsetof(struct import_arguments, output)},
 	COUNT_FILE_OPTIONS(struct import_arguments, counts),
+	{0, "metric", OPTION_TEXT, "NAME", "folded: what the numbers count",
+		offsetof(struct import_arguments, foreign.metric)},
+	{0, "unit", OPTION_TEXT, "UNIT", "folded: their unit: samples, bytes, ns, us, ms, s",
+		offsetof(struct import_arguments, foreign.unit)},
+	{0, "first", OPTION_TEXT, "WHAT",
+		"folded: the first name of a stack is a thread's, or a function's (thread, function)",
+		offsetof(struct import_arguments, foreign.first)},
 	{0},
 };
 
@@ -96,7 +103,9 @@ static size_t list_users(struct option_user *users)
 	for (size_t i = 0; i < N_FORMATS; i++)
 		users[n++] = formats[i].user;
 	for (size_t i = 0; i < foreign_n_formats && n < N_FORMATS_MAX; i++)
-		users[n++] = (struct option_user){foreign_formats[i].name, OPTIONS_OF_FOREIGN};
+		users[n++] = (struct option_user){foreign_formats[i].name,
+			foreign_formats[i].import_options ? foreign_formats[i].import_options
+							  : OPTIONS_OF_FOREIGN};
 	return n;
 }
 
@@ -125,6 +134,10 @@ static int run(const struct command *command, int argc, char **argv)
 	status = options_choose_user(command, given, argv[0], "format", users, list_users(users));
 	if (status < 0)
 		return STATUS_USAGE;
+	if (a.foreign.first && strcmp(a.foreign.first, "thread") != 0 &&
+		strcmp(a.foreign.first, "function") != 0)
+		return options_usage_error(
+			command, "--first: '%s' is neither thread nor function", a.foreign.first);
 	rc = import_by(status, argv[1], &a, &err);
 	return rc < 0 ? command_fail(&err) : STATUS_DONE;
 }

@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/temporary_folder.h"
 #include "cmd/foreign_formats.h"
 #include "cmd/trace_input.h"
 #include "insert/cost/cost.h"
 #include "steps/calls/step_counts.h"
 #include "symbols/resolve/resolver.h"
 
-#define NAME_BYTES 32 /* "/proc/self/fd/..." */
+#define NAME_BYTES	   32 /* "/proc/self/fd/..." */
+#define FILE_IN_MEMORY_MAX (64 << 20)
 
 /* False when the file cannot be read, too: opening it as a trace says why. */
 static bool is_count_file(const char *path)
@@ -57,13 +59,23 @@ static int import_into(struct trace_writer *w, const char *path,
 	return trace_writer_settle(w, rc, err);
 }
 
-/* A trace that is made in memory: the file, and the path by which it can be read. */
+/* What is made of a large file, or of one whose size is not known, is kept in a file, too. */
+static bool is_for_memory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < FILE_IN_MEMORY_MAX;
+}
+
+/* A trace that is made for the moment: the file, and the path by which it can be read. */
 static int memory_trace_writer(
 	int *fd, char name[NAME_BYTES], const char *path, struct trace_writer **w, struct err *err)
 {
 	int copy;
 
-	*fd = memfd_create("weir-counts", MFD_CLOEXEC);
+	*fd = is_for_memory(path) ? -1 : temporary_file_open();
+	if (*fd < 0)
+		*fd = memfd_create("weir-trace", MFD_CLOEXEC);
 	copy = *fd < 0 ? -1 : fcntl(*fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0)
 		return err_sys(err, errno, "'%s': no memory for its trace", path);
@@ -184,21 +196,31 @@ int open_trace_plain(struct trace_reader **out, const char *path, struct err *er
 	return rc;
 }
 
+/* Who names the format is believed, but where the file is a trace, or of another format. */
+static int check_format(
+	const struct foreign_format *format, const char *path, const char *name, struct err *err)
+{
+	const struct foreign_format *found = foreign_format_of(path);
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(err, errno, "'%s': cannot open", name);
+	if (found != format && (found || format->is_folder || S_ISDIR(st.st_mode)))
+		return err_set(
+			err, ERR_FORMAT, "'%s': is no file of format '%s'", name, format->name);
+	return 0;
+}
+
 int open_trace_import_foreign(const struct foreign_format *format, const char *path,
 	const char *output, const struct foreign_options *options, struct err *err)
 {
 	struct trace_writer *w;
 	struct trace_input in;
-	struct stat st;
 	int rc = trace_input_open(&in, path, err);
 
 	if (rc < 0)
 		return rc;
-	if (stat(in.path, &st) < 0)
-		rc = err_sys(err, errno, "'%s': cannot open", path);
-	else if (foreign_format_of(in.path) != format)
-		rc = err_set(
-			err, ERR_FORMAT, "'%s': is no file of format '%s'", path, format->name);
+	rc = check_format(format, in.path, path, err);
 	if (rc == 0)
 		rc = trace_writer_open(&w, output, err);
 	if (rc == 0)

@@ -19,21 +19,6 @@
 #define BLOCK_BYTES (64 << 10)
 #define BYTES_MAX   (UINT64_C(1) << 38) /* 256 GiB: whoever sends more does not send a trace */
 
-/* Not every file system has files without a name from the start. */
-static int open_nameless(void)
-{
-	char *name = mem_printf("%s/weir-input-XXXXXX", temporary_place());
-	int fd = open(temporary_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	if (fd < 0) {
-		fd = mkostemp(name, O_CLOEXEC);
-		if (fd >= 0)
-			unlink(name);
-	}
-	free(name);
-	return fd;
-}
-
 /* As many bytes as there are, up to a block: a pipe gives few at a time. Negative: failed. */
 static ssize_t read_block(uint8_t *to)
 {
@@ -103,7 +88,7 @@ int trace_input_open(struct trace_input *in, const char *path, struct err *err)
 		return err_sys(err, errno, "standard input: cannot be read");
 	if (isatty(STDIN_FILENO))
 		return err_set(err, ERR_FAILED, "standard input: is a terminal, not a trace");
-	in->fd = open_nameless();
+	in->fd = temporary_file_open();
 	if (in->fd < 0)
 		return err_sys(err, errno,
 			"standard input: cannot be kept in '%s' ($TMPDIR names "

@@ -127,7 +127,8 @@ static void put_line(struct exporter *e, struct buf *to, uint64_t function, uint
 	protobuf_message(to, LOCATION_LINE, &e->inner);
 }
 
-/* Of a JVM's image addresses are numbers, which mean nothing to others. */
+/* Of a JVM's image addresses are numbers, which mean nothing to others. So are those of frames that are known by a
+ * name. */
 static uint32_t location_image(const struct exporter *e, const struct trace_frame *frame)
 {
 	const struct trace_image *image = trace_reader_image(e->reader, frame->image);
@@ -138,7 +139,7 @@ static uint32_t location_image(const struct exporter *e, const struct trace_fram
 
 static uint64_t location_addr(const struct exporter *e, const struct trace_frame *frame)
 {
-	if (frame->image && !location_image(e, frame))
+	if (frame->name || (frame->image && !location_image(e, frame)))
 		return 0;
 	return frame->addr - (frame->is_caller && frame->addr ? 1 : 0);
 }

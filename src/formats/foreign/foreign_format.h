@@ -18,6 +18,9 @@ struct foreign_options {
 		*sysroot; /* the files of the machine that was recorded are below it; NULL: "/" */
 	const char *kallsyms; /* that machine's; NULL: none */
 	const char *catalog;  /* symbols from this merged symbol file first; NULL: the user's own */
+	/* Of formats that do not say: what is counted, in which unit, and whether the first name of a stack is a
+	 * "thread" or a "function". NULL: as the format has it, or as the file looks. */
+	const char *metric, *unit, *first;
 };
 
 struct foreign_format {
@@ -31,6 +34,8 @@ struct foreign_format {
 	 * loss record; what is no file of the format fails with a sentence. `in` is NULL for a folder. */
 	int (*read)(struct foreign_input *in, const char *path,
 		const struct foreign_options *options, struct trace_writer *w, struct err *err);
+	const char *
+		import_options; /* names of the options of `weir import` that it knows; NULL: that alone */
 };
 
 #endif

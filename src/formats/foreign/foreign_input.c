@@ -295,13 +295,14 @@ bool foreign_input_line(struct foreign_input *in, struct span *line)
 		all = foreign_input_peek(in, wanted);
 		end = all.n > seen ? memchr(all.p + seen, '\n', all.n - seen) : NULL;
 		seen = all.n;
-		if (end || all.n < wanted || wanted >= FOREIGN_LINE_MAX)
+		if (end || all.n < wanted || wanted > FOREIGN_LINE_MAX)
 			break;
-		wanted *= 2;
+		wanted = wanted * 2 < FOREIGN_LINE_MAX ? wanted * 2 : FOREIGN_LINE_MAX + 1;
 	}
 	if (!all.n)
 		return false;
-	in->is_line_cut = !end && all.n == wanted;
+	in->is_line_cut = !end && all.n > FOREIGN_LINE_MAX;
+	all.n -= in->is_line_cut;
 	in->n_cut += in->is_line_cut;
 	in->n_lines++;
 	*line = foreign_input_take(in, end ? (size_t)(end - all.p) + 1 : all.n);
@@ -378,6 +379,8 @@ int foreign_input_wrong(const struct foreign_input *in, struct err *err, const c
 	char what[400];
 	va_list args;
 
+	if (in->failure.code) /* what came of it looked wrong, and this is why */
+		return foreign_input_failure(in, err);
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);

@@ -57,7 +57,7 @@ bool foreign_input_at(struct foreign_input *in, uint64_t offset, void *to, size_
 
 /* 0, or the failure that ended it ("'FILE': ..."): asked at the end. */
 int foreign_input_failure(const struct foreign_input *in, struct err *err);
-/* "'FILE': WHAT at byte N", or "'FILE':LINE: WHAT" where lines are read; returns ERR_FORMAT. */
+/* The failure that ended the input, if any did; else "'FILE': WHAT at byte N", or "'FILE':LINE: WHAT" where lines are read; returns ERR_FORMAT. */
 int foreign_input_wrong(const struct foreign_input *in, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -61,6 +61,12 @@ uint32_t foreign_trace_metric(struct foreign_trace *t, const char *name, const c
 	return trace_writer_metric(t->w, name, unit);
 }
 
+uint32_t foreign_trace_main_metric(struct foreign_trace *t, const char *name, const char *unit)
+{
+	trace_writer_meta(t->w, "main_metric", name);
+	return foreign_trace_metric(t, name, unit);
+}
+
 uint32_t foreign_trace_thread(struct foreign_trace *t, uint32_t pid, uint32_t tid, struct span name)
 {
 	const struct trace_thread thread = {.pid = pid, .tid = tid};

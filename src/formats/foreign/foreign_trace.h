@@ -37,8 +37,10 @@ struct foreign_frame {
 	size_t n_levels;		    /* at most SYMBOL_LEVELS_MAX count */
 };
 
-/* The metric of this name; the first one that is asked for is the trace's main one. */
+/* The metric of this name. */
 uint32_t foreign_trace_metric(struct foreign_trace *t, const char *name, const char *unit);
+/* The same for the one that reports show unless they are asked for another. */
+uint32_t foreign_trace_main_metric(struct foreign_trace *t, const char *name, const char *unit);
 /* The thread; its name, when it is not empty, is told once. */
 uint32_t foreign_trace_thread(
 	struct foreign_trace *t, uint32_t pid, uint32_t tid, struct span name);
