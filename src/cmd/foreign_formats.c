@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 
 #include "formats/foreign/folded_read.h"
+#include "formats/foreign/pprof_read.h"
 #include "formats/import_counts.h"
 #include "trace/layout.h"
 
 const struct foreign_format foreign_formats[] = {
+	{"pprof", "profiles of Go and of the pprof tools", pprof_is, NULL, pprof_read, NULL},
 	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read,
 		"output metric unit first"},
 };

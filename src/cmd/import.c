@@ -160,6 +160,7 @@ const struct command command_import = {
 		"  counts      the file that a program linked by 'weir count' leaves\n"
 		"  step-stream executed instructions: 'weir export step-stream', or another tracer\n"
 		"  folded      folded stacks, one a line:  OUTER;...;INNER COUNT\n"
+		"  pprof       profiles of Go and of the pprof tools\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

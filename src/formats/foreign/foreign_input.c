@@ -211,13 +211,36 @@ struct foreign_input *foreign_input_of_bytes(struct span bytes, const char *name
 	return in;
 }
 
+static void end_packing(struct foreign_input *in)
+{
+	if (in->packing == PACKING_GZIP)
+		inflateEnd(&in->gzip);
+	ZSTD_freeDStream(in->zstd);
+	in->zstd = NULL;
+	in->gzip = (z_stream){0};
+	in->packing = PACKING_NONE;
+}
+
+bool foreign_input_restart(struct foreign_input *in)
+{
+	if (!in->bytes.p && (!in->is_regular || lseek(in->fd, 0, SEEK_SET) != 0))
+		return false;
+	end_packing(in);
+	buf_reset(&in->raw);
+	buf_reset(&in->window);
+	in->raw_from = in->from = 0;
+	in->raw_offset = in->offset = in->n_lines = in->n_cut = 0;
+	in->between = in->raw_ended = in->ended = in->is_line_cut = false;
+	in->failure = (struct err){0};
+	begin_packing(in);
+	return true;
+}
+
 void foreign_input_close(struct foreign_input *in)
 {
 	if (!in)
 		return;
-	if (in->packing == PACKING_GZIP)
-		inflateEnd(&in->gzip);
-	ZSTD_freeDStream(in->zstd);
+	end_packing(in);
 	fd_cleanup(&in->fd);
 	buf_release(&in->raw);
 	buf_release(&in->window);

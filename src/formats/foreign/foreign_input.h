@@ -28,6 +28,10 @@ int foreign_input_open(
 struct foreign_input *foreign_input_of_bytes(struct span bytes, const char *name);
 void foreign_input_close(struct foreign_input *in); /* NULL is fine */
 
+/* Everything once more, from the first byte on: for formats that use things before they define them. False when
+ * it can be read once only. */
+bool foreign_input_restart(struct foreign_input *in);
+
 const char *foreign_input_name(const struct foreign_input *in);
 /* The path that can be opened; NULL for bytes in memory. */
 const char *foreign_input_path(const struct foreign_input *in);

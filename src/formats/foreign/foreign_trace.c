@@ -15,13 +15,16 @@ struct reason {
 struct foreign_trace {
 	struct trace_writer *w;
 	uint32_t life;	      /* stream of what concerns no thread */
-	struct intern levels; /* of frames without an address, as bytes: number = address */
+	struct intern levels; /* of frames, as bytes: their number is one more than the id */
 	struct map named;     /* by thread: it has this name */
 	struct map processes; /* by pid */
-	struct map symbols;   /* by frame: it has its symbol */
+	struct map symbols;   /* by frame: the number of the levels that it means */
 	struct intern reasons;
 	VEC(struct reason) n_reasons; /* by reason */
 	uint64_t last_ns;
+	/* What was asked for last, since files have many samples of one thread. */
+	struct trace_thread thread;
+	uint32_t thread_id, stream_thread, stream;
 };
 
 struct foreign_trace *foreign_trace_new(struct trace_writer *w, const char *format)
@@ -70,10 +73,16 @@ uint32_t foreign_trace_main_metric(struct foreign_trace *t, const char *name, co
 uint32_t foreign_trace_thread(struct foreign_trace *t, uint32_t pid, uint32_t tid, struct span name)
 {
 	const struct trace_thread thread = {.pid = pid, .tid = tid};
-	uint32_t id = trace_writer_thread(t->w, &thread);
-	uint32_t text = put_text(t, name);
-	uint64_t *known = map_ensure(&t->named, id, NULL);
+	uint32_t id, text;
+	uint64_t *known;
 
+	if (!name.n && t->thread_id && t->thread.pid == pid && t->thread.tid == tid)
+		return t->thread_id;
+	id = trace_writer_thread(t->w, &thread);
+	text = put_text(t, name);
+	known = map_ensure(&t->named, id, NULL);
+	t->thread = thread;
+	t->thread_id = id;
 	if (text && *known != text)
 		trace_writer_numbers(t->w, t->life, t->last_ns, RECORD_MAJOR_THREAD,
 			RECORD_THREAD_NAMED, (const uint64_t[]){id, 0, 0, text}, 4);
@@ -100,7 +109,7 @@ static uint32_t ensure_image(struct foreign_trace *t, const struct foreign_frame
 
 	if (from->kind == FRAME_KIND_KERNEL)
 		image.kind = IMAGE_KIND_KERNEL;
-	else if (from->addr)
+	else if (from->image.p[0] != '[')
 		image.kind = IMAGE_KIND_ELF;
 	image.path = put_text(t, from->image);
 	image.build_id_n = from->build_id_n < BUILD_ID_MAX ? from->build_id_n : BUILD_ID_MAX;
@@ -109,7 +118,7 @@ static uint32_t ensure_image(struct foreign_trace *t, const struct foreign_frame
 	return trace_writer_image(t->w, &image);
 }
 
-/* A number for all that the levels say, for frames whose address is not known. */
+/* A number for all that the levels say. */
 static uint64_t level_number(
 	struct foreign_trace *t, const struct trace_symbol_level *levels, size_t n)
 {
@@ -121,12 +130,27 @@ static bool says_more_than_a_name(const struct trace_symbol_level *levels, size_
 	return n > 1 || (n == 1 && (levels[0].file || levels[0].line));
 }
 
+/* Whether the frame means this: it does from the first time on that somebody says so. */
+static bool is_told(struct foreign_trace *t, uint32_t frame, uint64_t number,
+	const struct trace_symbol_level *levels, size_t n)
+{
+	bool is_new;
+	uint64_t *told = map_ensure(&t->symbols, frame, &is_new);
+
+	if (!is_new)
+		return *told == number;
+	*told = number;
+	trace_writer_symbol(t->w,
+		&(struct trace_symbol){.frame = frame, .n_levels = (uint32_t)n, .levels = levels});
+	return true;
+}
+
 uint32_t foreign_trace_frame(struct foreign_trace *t, const struct foreign_frame *from)
 {
 	struct trace_symbol_level levels[SYMBOL_LEVELS_MAX] = {0};
 	size_t n = from->n_levels < SYMBOL_LEVELS_MAX ? from->n_levels : SYMBOL_LEVELS_MAX;
 	struct trace_frame frame = {.kind = from->kind, .is_caller = from->is_caller};
-	bool is_new;
+	uint64_t number;
 	uint32_t id;
 
 	for (size_t i = 0; i < n; i++) {
@@ -136,18 +160,19 @@ uint32_t foreign_trace_frame(struct foreign_trace *t, const struct foreign_frame
 	}
 	if (from->image.n)
 		frame.image = ensure_image(t, from);
-	frame.addr = from->addr;
-	if (!from->addr && n) {
-		frame.name = levels[n - 1].name;
-		if (says_more_than_a_name(levels, n))
-			frame.addr = level_number(t, levels, n);
+	number = level_number(t, levels, n);
+	if (from->addr || !n) {
+		frame.addr = from->addr;
+		id = trace_writer_frame(t->w, &frame);
+		if (!n || is_told(t, id, number, levels, n))
+			return id;
 	}
+	/* Known by its name: so is a second function that the file has at one address. */
+	frame.name = levels[n - 1].name;
+	frame.addr = says_more_than_a_name(levels, n) ? number : 0;
 	id = trace_writer_frame(t->w, &frame);
-	map_ensure(&t->symbols, id, &is_new);
-	if (is_new && n && (from->addr || frame.addr))
-		trace_writer_symbol(
-			t->w, &(struct trace_symbol){
-				      .frame = id, .n_levels = (uint32_t)n, .levels = levels});
+	if (frame.addr)
+		is_told(t, id, number, levels, n);
 	return id;
 }
 
@@ -167,11 +192,12 @@ uint32_t foreign_trace_stack(struct foreign_trace *t, uint32_t caller, uint32_t 
 void foreign_trace_sample(
 	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample)
 {
-	uint32_t stream = trace_writer_stream(t->w, STREAM_KIND_THREAD, sample->thread);
-
 	if (!sample->weight)
 		return;
-	trace_writer_sample(t->w, stream, time_ns, sample);
+	if (t->stream_thread != sample->thread)
+		t->stream = trace_writer_stream(t->w, STREAM_KIND_THREAD, sample->thread);
+	t->stream_thread = sample->thread;
+	trace_writer_sample(t->w, t->stream, time_ns, sample);
 	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
 }
 
