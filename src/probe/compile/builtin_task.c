@@ -52,11 +52,15 @@ static ir_value lower_number(struct lower *l, const struct expr *e)
 
 /* --- the kernel's struct task_struct ---------------------------------------------------------- */
 
+/* That of the script, when it declares one. */
 static const struct type *check_curtask(struct check_clause *c, struct expr *e)
 {
-	const struct type *task = types_kernel_struct(check_types(c), "task_struct", SPACE_KERNEL);
+	struct decl_type decl = {.kind = DECL_STRUCT, .name = "task_struct", .place = e->place};
+	const struct type *task =
+		types_has_tag(check_types(c), decl.name)
+			? check_declared(c, &decl, SPACE_KERNEL)
+			: types_kernel_struct(check_types(c), decl.name, SPACE_KERNEL);
 
-	(void)e;
 	return types_pointer(check_types(c), task ? task : check_void(c), SPACE_KERNEL);
 }
 

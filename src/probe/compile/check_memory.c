@@ -180,7 +180,8 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
 		e->b->constant[m] >= type->n)
 		return check_refuse(c, e->b->place, "range",
-			"the array has %llu elements, from 0 on", (unsigned long long)type->n);
+			"the index %llu is out of bounds for array of size %llu",
+			(unsigned long long)e->b->constant[m], (unsigned long long)type->n);
 	return check_readable(c, e, type->of);
 }
 

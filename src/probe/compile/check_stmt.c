@@ -131,8 +131,8 @@ static void check_unroll(struct check_clause *c, struct stmt *s)
 	int64_t n;
 
 	if (check_constant(c, s->a, "the count of unroll", &n) && (n < 1 || n > UNROLL_MAX))
-		check_error(c, s->a->place, "range", "the count of unroll must be from 1 to %d",
-			UNROLL_MAX);
+		check_error(c, s->a->place, "range", "unroll %s value is %d",
+			n < 1 ? "minimum" : "maximum", n < 1 ? 1 : UNROLL_MAX);
 	check_loop_body(c, s->body);
 }
 
@@ -155,7 +155,7 @@ static void check_let(struct check_clause *c, struct stmt *s)
 	struct variable *v = check_declare(c, s->a->name, s->a->place, s);
 
 	if (v->is_loop)
-		return; /* reported: the name is taken */
+		return;			   /* reported: the name is taken */
 	v->is_let = v->is_assigned = true; /* 0 without a value */
 	if (s->decl) {
 		/* A string without a length is as long as what is assigned to it. */

@@ -291,6 +291,18 @@ int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, stru
 	return rc;
 }
 
+/* Return probes take these locks themselves. */
+static bool locks_up(const struct point_spec *spec, const char *name)
+{
+	static const char *const locks[] = {"_raw_spin_lock", "_raw_spin_lock_irqsave",
+		"_raw_spin_unlock_irqrestore", "queued_spin_lock_slowpath"};
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		if (spec->kind == POINT_KRETPROBE && !strcmp(name, locks[i]))
+			return true;
+	return false;
+}
+
 static void match_function(void *ctx, const char *module, const char *name)
 {
 	struct kernel_search *s = ctx;
@@ -305,7 +317,7 @@ static void match_function(void *ctx, const char *module, const char *name)
 			nearest_names_add(&s->near, name);
 		return;
 	}
-	if (s->names.n < KERNEL_NAMES_MAX)
+	if (s->names.n < KERNEL_NAMES_MAX && !locks_up(spec, name))
 		vec_push(&s->names, *module ? arena_printf(s->arena, "%s:%s", module, name)
 					    : arena_strdup(s->arena, name));
 }
@@ -315,6 +327,11 @@ static bool report_lack(const struct point *point, struct diags *d)
 	bool is_probe = !point_has(point->spec.kind, POINT_BY_BTF);
 	bool is_return = point_has(point->spec.kind, POINT_AT_RETURN);
 
+	if (locks_up(&point->spec, point->spec.name)) {
+		diag_error(d, point->spec.place, "unsafe",
+			"%s can't be used as it might lock up your system", point->spec.text);
+		return true;
+	}
 	if (is_probe && !kernel_has_kprobes()) {
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no kprobes (CONFIG_KPROBES)");
