@@ -73,6 +73,13 @@ int probe_run(const struct probe_setup *setup, const struct stream *s);
 /* What each clause lost, on stderr or (JSON) as lines of `out`; true when there was any loss. */
 bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 	const struct probe_session *session, FILE *out);
+/* What the run as a whole has lost, likewise. */
+struct probe_run_loss {
+	uint64_t mappings; /* records of them: names of addresses may be missing */
+	uint64_t commands; /* of system(), which were not run: the run was ended */
+};
+bool probe_print_run_losses(
+	const struct probe_setup *setup, const struct probe_run_loss *loss, FILE *out);
 bool probe_has_losses(const struct stream *s, const struct probe_session *session);
 
 #endif

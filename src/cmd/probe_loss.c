@@ -132,6 +132,34 @@ bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 	return is_loss;
 }
 
+bool probe_print_run_losses(
+	const struct probe_setup *setup, const struct probe_run_loss *loss, FILE *out)
+{
+	struct json j;
+
+	if (!loss->mappings && !loss->commands)
+		return false;
+	if (loss->mappings)
+		fprintf(stderr,
+			"weir: %" PRIu64 " records of mappings were lost: names may be missing\n",
+			loss->mappings);
+	if (loss->commands)
+		fprintf(stderr,
+			"weir: %" PRIu64 " commands of system() were not run: the run was ended\n",
+			loss->commands);
+	if (!setup->is_json)
+		return true;
+	json_init(&j, out);
+	json_object_begin(&j, NULL);
+	json_string(&j, "type", "loss");
+	json_object_begin(&j, "data");
+	json_u64(&j, "mappings", loss->mappings);
+	json_u64(&j, "commands", loss->commands);
+	json_object_end(&j);
+	json_object_end(&j);
+	return true;
+}
+
 bool probe_has_losses(const struct stream *s, const struct probe_session *session)
 {
 	struct clause_loss loss;

@@ -270,7 +270,8 @@ static bool is_strict_end(struct probing *r)
 	if (!r->next_look_ns || now < r->next_look_ns)
 		return false;
 	r->next_look_ns = now + STRICT_LOOK_NS;
-	r->is_strict_end = probe_has_losses(r->stream, r->session);
+	r->is_strict_end =
+		probe_has_losses(r->stream, r->session) || session_names_n_lost(r->output.names);
 	return r->is_strict_end;
 }
 
@@ -350,17 +351,10 @@ static void goes_on_running(void *ctx)
 static int tell_losses(const struct probing *r)
 {
 	int status = probe_session_exit_status(r->session);
+	struct probe_run_loss of_run = {session_names_n_lost(r->output.names), r->output.n_not_run};
 	bool has_losses = probe_print_losses(r->setup, r->stream, r->session, r->setup->out);
 
-	if (session_names_n_lost(r->output.names))
-		fprintf(stderr,
-			"weir: %" PRIu64 " records of mappings were lost: names may be missing\n",
-			session_names_n_lost(r->output.names));
-	if (r->output.n_not_run)
-		fprintf(stderr,
-			"weir: %" PRIu64 " commands of system() were not run: the run was ended\n",
-			r->output.n_not_run);
-	has_losses |= r->output.n_not_run != 0;
+	has_losses |= probe_print_run_losses(r->setup, &of_run, r->setup->out);
 	if (r->is_strict_end)
 		fputs("weir: --strict: ended because of the losses above\n", stderr);
 	return has_losses && status == STATUS_DONE ? STATUS_LOSSES : status;

@@ -221,6 +221,28 @@ equal "a run without losses has status 0 and says nothing" "0 5 " "$rc $(cat fin
 probe status 'begin { printf("%d\n", *(uint8 *)8); } begin { exit(4); }'
 equal "exit(N) of the script is the status, losses or not" "4" "$rc"
 
+# --- mappings of processes that were not heard of in time ---
+cat >mapper.py <<'E'
+import mmap, os
+fd = os.open("/bin/true", os.O_RDONLY)
+for i in range(120000):
+    mmap.mmap(fd, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE).close()
+E
+"$WEIR" probe -f json -O mapped.txt 'uprobe:./absent64:takes_text { @[ustack] = count(); }' 2>mapped.err &
+weir=$!
+until_line mapped.err Attached $weir
+kill -STOP $weir
+python3 mapper.py
+./absent64 pages.bin >absent.txt # has a stack, whose names are asked for
+kill -CONT $weir
+kill -INT $weir
+wait $weir
+equal "lost records of mappings are a loss of the run: status, sentence and JSON" "3 1 True 0" "$? $(
+	grep -c '^weir: [0-9]* records of mappings were lost: names may be missing$' mapped.err) $(python3 -c '
+import json
+loss = [r["data"] for r in map(json.loads, open("mapped.txt")) if r["type"] == "loss" and "mappings" in r["data"]]
+print(loss[0]["mappings"] > 0, loss[0]["commands"])')"
+
 # --- more processes than are followed at a time ---
 gcc -D_GNU_SOURCE -O1 -o crowd "$ROOT/tests/fixtures/probe/crowd.c" || not_ok "the program with many children compiles"
 crowd=17000

@@ -40,7 +40,7 @@ void session_names_work(struct session_names *n, uint64_t until_ns);
 void session_names_at(struct session_names *n, uint64_t time_ns);
 /* A stack that the code could not walk: see struct probe_session_output. */
 void session_names_copy(struct session_names *n, const struct stack_copy *copy, size_t n_bytes);
-/* Records of mappings that were lost: names of some addresses may be missing. */
+/* Records of mappings that were lost: names of some addresses may be missing, when any was asked for; else 0. */
 uint64_t session_names_n_lost(const struct session_names *n);
 
 #endif

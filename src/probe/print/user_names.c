@@ -62,6 +62,7 @@ struct user_names {
 	VEC(struct user_file) files;
 	struct images *images;
 	struct user_names_listener listener; /* changed NULL: nobody */
+	bool was_asked;			     /* where an address lies */
 	uint64_t moment_ns;		     /* that names are asked for; 0 = now */
 };
 
@@ -370,7 +371,7 @@ void user_names_at(struct user_names *un, uint64_t time_ns)
 
 uint64_t user_names_n_lost(const struct user_names *un)
 {
-	return un->watch ? un->watch->n_lost : 0;
+	return un->watch && un->was_asked ? un->watch->n_lost : 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -431,6 +432,7 @@ static const struct mapping *ensure_mapping(struct user_names *un, uint32_t pid,
 	struct user_process *p = find_process(un, pid);
 	const struct mapping *m = p ? find_mapping(p, address) : NULL;
 
+	un->was_asked = true;
 	if (!m && (!p || (!p->is_dead && clock_mono_ns() - p->read_ns >= READ_AGAIN_NS)) &&
 		user_names_process(un, (pid_t)pid)) {
 		p = find_process(un, pid);

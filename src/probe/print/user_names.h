@@ -31,7 +31,7 @@ void user_names_work(struct user_names *un);
 void user_names_work_until(struct user_names *un, uint64_t time_ns);
 /* Questions are about that moment from now on, which must not go back; 0 = about now. */
 void user_names_at(struct user_names *un, uint64_t time_ns);
-/* Records of mappings that were lost: names may be missing. */
+/* Records of mappings that were lost: names may be missing, when any was asked for; else 0. */
 uint64_t user_names_n_lost(const struct user_names *un);
 
 /* Reads what the process has mapped now; what it had before stays known where nothing else is now.
