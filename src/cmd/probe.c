@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "process/launch.h"
 #include "symbols/debug_file.h"
 
+#define PID_MAX		 4194304 /* of Linux */
 #define INPUT_BYTES_MAX	 ((size_t)256 << 20)
 #define STRING_BYTES_MAX 10240
 #define RING_KB_MAX	 (1u << 20)
@@ -55,6 +57,8 @@ static const struct option_spec probe_options[] = {
 	{0, "without", OPTION_TEXT, "LIST",
 		"use the next best way in place of multi, btf, sleep, task-storage, turns",
 		AT(without)},
+	{0, "like", OPTION_TEXT, "0.17|0.26",
+		"print what the bpftrace of that version prints (0.26)", AT(like)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0, "no-warnings", OPTION_FLAG, NULL, "say nothing about what is only a warning",
@@ -80,6 +84,26 @@ static const struct option_spec probe_options[] = {
 
 /* ---- arguments ---- */
 
+/* A sentence of the bpftrace that --like names, for those who look for it. */
+static int __attribute__((format(printf, 1, 2))) refuse_as_before(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("ERROR: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return STATUS_FAILED;
+}
+
+static int refuse_pid(const struct probe_setup *setup, const char *list)
+{
+	if (setup->like == STREAM_LIKE_0_17)
+		return refuse_as_before("pid '%s' is not a valid decimal number", list);
+	return options_usage_error(setup->command, "-p: '%s' is not a list of process ids", list);
+}
+
 static int take_pids(struct probe_setup *setup)
 {
 	for (size_t i = 0; i < setup->a->pids.n; i++) {
@@ -93,8 +117,10 @@ static int take_pids(struct probe_setup *setup)
 			pid = strtol(p, &end, 10);
 			if (errno || end == p || pid <= 0 || pid > INT32_MAX ||
 				(*end && *end != ','))
-				return options_usage_error(setup->command,
-					"-p: '%s' is not a list of process ids", list);
+				return refuse_pid(setup, list);
+			if (setup->like == STREAM_LIKE_0_17 && pid > PID_MAX)
+				return refuse_as_before(
+					"pid '%ld' out of valid pid range [1,%d]", pid, PID_MAX);
 			vec_push(&setup->pids, (pid_t)pid);
 			p = end + (*end == ',');
 		} while (*p);
@@ -108,7 +134,9 @@ static int take_command(struct probe_setup *setup)
 
 	if (!setup->a->command)
 		return STATUS_DONE;
-	if (!probe_split_words(setup->a->command, &setup->words))
+	if (setup->like == STREAM_LIKE_0_17)
+		probe_split_blanks(setup->a->command, &setup->words);
+	else if (!probe_split_words(setup->a->command, &setup->words))
 		return options_usage_error(setup->command, "-c: a quote is not closed");
 	if (!setup->words.n)
 		return options_usage_error(setup->command, "-c: no command");
@@ -138,7 +166,8 @@ static int take_numbers(const struct probe_setup *setup)
 static bool answer_foreign(const struct probe_arguments *a)
 {
 	if (a->foreign.version)
-		printf("weir %s\n", WEIR_VERSION);
+		printf(a->like ? "weir %s, like bpftrace v%s\n" : "weir %s\n", WEIR_VERSION,
+			a->like);
 	else if (a->foreign.info)
 		puts("'weir doctor' tells what this machine can do, and what is missing");
 	return a->foreign.version || a->foreign.info;
@@ -215,11 +244,28 @@ static int take_output(struct probe_setup *setup)
 	return setup->out ? STATUS_DONE : fail_output(setup);
 }
 
+static int take_like(struct probe_setup *setup)
+{
+	static const char *const words[N_STREAM_LIKES + 1] = {"0.26", "0.17", NULL};
+	size_t i = 0;
+	int status = STATUS_DONE;
+
+	if (setup->a->like)
+		status = options_choose(setup->command, "--like", setup->a->like, words, &i);
+	setup->like = (enum stream_like)i;
+	return status;
+}
+
 static int setup_init(struct probe_setup *setup)
 {
 	const struct probe_arguments *a = setup->a;
-	int status;
+	int status = take_like(setup);
 
+	if (status != STATUS_DONE)
+		return status;
+	if (a->format && strcmp(a->format, "text") && strcmp(a->format, "json") &&
+		setup->like == STREAM_LIKE_0_17)
+		return refuse_as_before("Invalid output format \"%s\"", a->format);
 	if (a->format && strcmp(a->format, "text") && strcmp(a->format, "json"))
 		return options_usage_error(
 			setup->command, "-f: '%s' is neither text nor json", a->format);
@@ -379,6 +425,7 @@ static int compile(const struct probe_setup *setup, struct sources *sources,
 		.parameters = {words->words.v, words->words.n, words->named.v, words->named.n,
 			true},
 		.usage = &usage,
+		.like = a->like ? &setup->like : NULL,
 		.point_filter = setup->has_filter ? &setup->filter : NULL,
 		.environment = (const char *const *)environ};
 	struct diags diags;
@@ -438,6 +485,8 @@ static int take_word(const struct probe_setup *setup, struct sources *sources, c
 		sources_add(sources, "-e", (struct span){(const uint8_t *)word, strlen(word)});
 		return STATUS_DONE;
 	}
+	if (!is_file && setup->like == STREAM_LIKE_0_17)
+		return refuse_as_before("failed to open file '%s': %s", word, strerror(errno));
 	if (!is_file) {
 		err_set(&err, ERR_NOT_FOUND,
 			"'%s': is neither a file nor a script (which has clauses: POINT { ... })",
@@ -581,6 +630,15 @@ static int run_asked(struct probe_setup *setup, int argc, char **argv)
 	return setup_release(setup, status);
 }
 
+/* With --like the command line is one of bpftrace's, whose -o is the output. */
+static void take_bpftrace_output(struct probe_arguments *a)
+{
+	if (!a->like || !a->stream_file)
+		return;
+	a->output = a->stream_file;
+	a->stream_file = NULL;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct probe_arguments a = {0};
@@ -588,6 +646,7 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 
 	if (options_begin(command, &a, &argc, &argv, &status)) {
+		take_bpftrace_output(&a);
 		a.bench |= a.foreign.mode != NULL;
 		debug_files_ask((const char *const *)a.debug_folders.v, a.debug_folders.n);
 		status = answer_foreign(&a) ? STATUS_DONE : run_asked(&setup, argc, argv);

@@ -28,7 +28,7 @@ struct probe_arguments {
 	bool dump, dry_run, strict, quiet, verbose, unsafe;
 	uint64_t max_entries, string_bytes, ring_kb;
 	double duration_s;
-	const char *without, *control;
+	const char *without, *control, *like;
 	bool no_warnings, bench;
 	const char *point_filter;
 	struct option_texts debug_folders; /* --debuginfo */
@@ -46,6 +46,7 @@ struct probe_setup {
 	const struct command *command;
 	const struct probe_arguments *a;
 	bool is_json;
+	enum stream_like like; /* of --like */
 	VEC(pid_t) pids;
 	struct option_texts words; /* of -c: owned, ends in NULL; n counts the NULL */
 	char *program;		   /* the file that -c will run */
@@ -58,6 +59,8 @@ struct probe_setup {
 /* Words of a command line as a shell splits them: blanks, '...', "...", \x; nothing is expanded.
  * The texts are the caller's to free. False when a quote is not closed. */
 bool probe_split_words(const char *text, struct option_texts *out);
+/* Quotes are letters, as for bpftrace 0.17. */
+void probe_split_blanks(const char *text, struct option_texts *out);
 
 /* On stderr, in the output's format. */
 void probe_print_messages(const struct probe_setup *setup, const struct diags *diags);

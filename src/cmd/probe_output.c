@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 {
 	struct err err = {0};
 
+	o->manner = print_manner_of(o->stream);
 	o->names = session_names_new(o->stream, pids, n_pids, &err);
 	if (err.code)
 		probe_output_note(o, err.text);
@@ -94,7 +96,7 @@ static void print_entries(
 	printer_map_begin(o->printer, map_i);
 	if (probe_session_map_each(o->session, map_i, add_entry, &reading, &err) < 0)
 		command_fail(&err);
-	if (reading.n)
+	if (reading.n || (o->manner->has_empty_maps && !key.p))
 		printer_map_end(o->printer, top, div, &o->text);
 	write_text(o);
 }
@@ -104,15 +106,39 @@ static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint
 	print_entries(o, map_i, (struct span){NULL, 0}, top, div);
 }
 
-void probe_output_maps(struct probe_output *o)
+static int compare_names(const void *left, const void *right, void *ctx)
 {
-	/* What clauses have printed need not end a line. */
-	if (o->is_in_line && !o->setup->is_json && o->stream->maps.n) {
+	const struct stream *s = ctx;
+
+	return strcmp(
+		s->maps.v[*(const uint32_t *)left].name, s->maps.v[*(const uint32_t *)right].name);
+}
+
+static void print_maps(struct probe_output *o)
+{
+	VEC(uint32_t) order = {0};
+
+	for (uint32_t i = 0; i < o->stream->maps.n; i++)
+		vec_push(&order, i);
+	if (o->manner->has_maps_by_name && order.n)
+		qsort_r(order.v, order.n, sizeof(*order.v), compare_names,
+			(void *)(uintptr_t)o->stream);
+	for (size_t i = 0; i < order.n; i++)
+		print_map(o, order.v[i], 0, 0);
+	vec_release(&order);
+}
+
+void probe_output_maps(struct probe_output *o, bool is_end)
+{
+	if (is_end && o->manner->has_blank_end && !o->setup->is_json) {
+		buf_put_cstr(&o->text, "\n\n");
+		write_text(o);
+	} else if (o->is_in_line && !o->setup->is_json && o->stream->maps.n) {
+		/* What clauses have printed need not end a line. */
 		buf_put_u8(&o->text, '\n');
 		write_text(o);
 	}
-	for (uint32_t i = 0; i < o->stream->maps.n; i++)
-		print_map(o, i, 0, 0);
+	print_maps(o);
 }
 
 /* ---- system() ---- */

@@ -4,6 +4,7 @@
 #define WEIR_CMD_PROBE_OUTPUT_H
 
 #include "cmd/probe.h"
+#include "probe/print/print_manner.h"
 #include "probe/print/printer.h"
 #include "probe/print/session_names.h"
 #include "run/run.h"
@@ -13,6 +14,7 @@ struct probe_output {
 	const struct stream *stream;
 	struct probe_session *session; /* NULL until it is open */
 	struct printer *printer;
+	const struct print_manner *manner;
 	struct session_names *names;
 	const struct run *run; /* that commands of system() leave */
 	struct buf text;       /* of the record being written */
@@ -32,8 +34,8 @@ void probe_output_release(struct probe_output *o);
 void probe_output_record(void *ctx, const struct stream_record *r, struct span args);
 void probe_output_copy(void *ctx, const struct stack_copy *copy, size_t n);
 void probe_output_note(void *ctx, const char *sentence);
-/* All maps that have something in them, when the run is over. */
-void probe_output_maps(struct probe_output *o);
+/* All maps that have something in them: when the run is over, or before. */
+void probe_output_maps(struct probe_output *o, bool is_end);
 /* Writes what was held back, and from now on at once. */
 void probe_output_let_go(struct probe_output *o);
 /* What was written so far is seen by whoever reads it. */

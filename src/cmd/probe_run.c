@@ -94,6 +94,7 @@ static int open_session(struct probing *r, struct err *err)
 		.n_pids = r->pids.n,
 		.command_pid = r->run.command ? r->run.child.pid : 0,
 		.find = r->setup->find,
+		.has_old_points = r->output.manner->has_old_points,
 		.max_entries = (uint32_t)a->max_entries,
 		.ring_bytes = (uint32_t)(a->ring_kb * 1024 > UINT32_MAX ? (uint64_t)1 << 31
 									: a->ring_kb * 1024),
@@ -153,6 +154,24 @@ static void say_maps(const struct probing *r)
 			n, n == 1 ? "" : "s", (at_once + 1023) / 1024, (full + 1023) / 1024);
 }
 
+static void say_how_many(const struct probing *r, uint32_t n)
+{
+	const char *more = n == 1 ? "" : "s";
+	bool is_old = r->output.manner->says_attaching;
+
+	if (r->setup->is_json && is_old)
+		fprintf(r->setup->out,
+			"{\"type\": \"attached_probes\", \"data\": {\"probes\": %u}}\n", n);
+	else if (r->setup->is_json)
+		fprintf(r->setup->out,
+			"{\"type\": \"attached_probes\", \"count\": %u, \"data\": {\"probes\": %u}}\n",
+			n, n);
+	else if (is_old)
+		fprintf(r->setup->out, "Attaching %u probe%s...\n", n, more);
+	if (!is_old)
+		fprintf(stderr, "Attached %u probe%s\n", n, more);
+}
+
 static void say_attached(const struct probing *r)
 {
 	const struct probe_arguments *a = r->setup->a;
@@ -162,11 +181,7 @@ static void say_attached(const struct probing *r)
 	facts.n_sites += count_unattached(r->stream);
 	if (a->quiet)
 		return;
-	if (r->setup->is_json)
-		fprintf(r->setup->out,
-			"{\"type\": \"attached_probes\", \"count\": %u, \"data\": {\"probes\": %u}}\n",
-			facts.n_sites, facts.n_sites);
-	fprintf(stderr, "Attached %u probe%s\n", facts.n_sites, facts.n_sites == 1 ? "" : "s");
+	say_how_many(r, facts.n_sites);
 	if (!a->verbose)
 		return;
 	fprintf(stderr, "weir: %u program%s, %u link%s, ready in %.1f ms", facts.n_programs,
@@ -259,7 +274,7 @@ static bool is_only_begin(const struct stream *s)
 	for (size_t i = 0; i < s->points.n; i++)
 		if (!point_has(s->points.v[i].spec.kind, POINT_IS_ONCE))
 			return false;
-	return true;
+	return s->like != STREAM_LIKE_0_17; /* there they wait for Ctrl-C */
 }
 
 /* --strict looks at the losses now and then. */
@@ -319,7 +334,7 @@ static bool take_signal(void *ctx, const struct signalfd_siginfo *info)
 	if (number != SIGUSR1 || r->run.command)
 		return false;
 	probe_session_work(r->session);
-	probe_output_maps(&r->output);
+	probe_output_maps(&r->output, false);
 	probe_output_flush(&r->output);
 	return true;
 }
@@ -336,7 +351,7 @@ static void finish(void *ctx, int rc)
 		r->output.over_ns = clock_mono_ns();
 	probe_session_end(r->session);
 	if (!r->output.write_errno && !r->stream->hides_maps)
-		probe_output_maps(&r->output);
+		probe_output_maps(&r->output, true);
 	probe_output_flush(&r->output);
 }
 

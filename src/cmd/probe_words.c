@@ -42,3 +42,11 @@ bool probe_split_words(const char *text, struct option_texts *out)
 	buf_release(&word);
 	return p;
 }
+
+void probe_split_blanks(const char *text, struct option_texts *out)
+{
+	static const char blanks[] = " \t\n";
+
+	for (const char *p = text; *(p += strspn(p, blanks)); p += strcspn(p, blanks))
+		vec_push(out, mem_strndup(p, strcspn(p, blanks)));
+}

@@ -197,7 +197,7 @@ class Stream:
             self.self_bytes, self.zero_bytes = items.u32(), items.u32()
             need(self.self_bytes % 8 == 0 and self.self_bytes <= 65536, "thread-locals")
             need(self.zero_bytes % 8 == 0 and self.zero_bytes <= 65536, "values")
-            self.stacks = items.flags(3)
+            self.stacks = items.flags(7)
             need(items.u32() <= 1 << 18, "pages of the ring")
             items.u32()
             need(len(items.bytes()) <= 64, "build-id of the kernel")

@@ -37,7 +37,8 @@ static bool check_room(struct check_clause *c, struct expr *e, const struct type
 
 		if (!check_length(c, length, "the length of buf()", 1, n))
 			return false;
-		if (is_held(type) && *n > has)
+		if (is_held(type) && *n > has &&
+			!(a->kind == EXPR_STRING && check_is_like_0_17(c))) /* zeros behind it */
 			return check_error(c, length->place, "range", "it has only %lld bytes",
 				(long long)has);
 	}
@@ -132,6 +133,8 @@ static void buf_into(
 		return;
 	}
 	ir_store_imm(&l->ir, mem, (int32_t)at, 8, room);
+	if (a->kind == EXPR_STRING && room > bytes_of(a, type_of(l, a)))
+		room = (uint32_t)bytes_of(a, type_of(l, a));
 	held_into(l, a, mem, at + 8, room);
 }
 

@@ -51,6 +51,8 @@ static const struct type *enumerator(
 	struct check_clause *c, struct expr *e, int64_t value, const struct type *type)
 {
 	check_mean(c, e, MEANING_CONSTANT);
+	if (check_is_like_0_17(c)) /* a number */
+		type = NULL;
 	return check_set_constant(c, e, type ? type : check_int(c, 8, true), (uint64_t)value);
 }
 

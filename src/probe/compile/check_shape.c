@@ -65,6 +65,10 @@ static bool add_field(
 				 : "an array with more than %d elements",
 			CHECK_FIELDS_MAX);
 	out.shape = member_shape(s, type);
+	if (out.shape && out.bit_size && s->session->stream->like == STREAM_LIKE_0_17) {
+		out.shape = shape_copy(s->session->stream->arena, out.shape);
+		out.shape->is_signed = false;
+	}
 	if (type_is_scalar(type) || type->kind == TYPE_FLOAT)
 		out.bytes = (uint8_t)type->size;
 	if (out.shape)

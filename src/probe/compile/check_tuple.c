@@ -7,7 +7,7 @@
 /* The smallest signed integer that holds a constant: what sizeof((1, 2)) goes by. */
 static const struct type *constant_type(struct check_clause *c, uint64_t value)
 {
-	uint32_t bytes = 1;
+	uint32_t bytes = check_is_like_0_17(c) ? 8 : 1;
 
 	while (bytes < 8 && fold_convert(check_int(c, bytes, true), value) != value)
 		bytes *= 2;

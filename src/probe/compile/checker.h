@@ -7,12 +7,12 @@
 #include "probe/compile/check.h"
 
 #define CHECK_STRING_MAX   10240 /* bytes of a string or buffer */
-#define CHECK_VALUE_MAX	   4096 /* bytes of a structure or array held by value */
-#define CHECK_DEPTH_MAX	   400	/* of nested expressions and statements */
-#define CHECK_JOIN_WORDS   16	/* that join() takes */
-#define CHECK_JOIN_BYTES   256	/* of each */
-#define CHECK_FIELDS_MAX   256	/* of a structure or array that is printed or kept */
-#define CHECK_HAYSTACK_MAX 4096 /* bytes of a string that is searched */
+#define CHECK_VALUE_MAX	   4096	 /* bytes of a structure or array held by value */
+#define CHECK_DEPTH_MAX	   400	 /* of nested expressions and statements */
+#define CHECK_JOIN_WORDS   16	 /* that join() takes */
+#define CHECK_JOIN_BYTES   256	 /* of each */
+#define CHECK_FIELDS_MAX   256	 /* of a structure or array that is printed or kept */
+#define CHECK_HAYSTACK_MAX 4096	 /* bytes of a string that is searched */
 #define CHECK_SEARCH_MAX   65536 /* bytes of a string times words that are looked for in it */
 #define CHECK_TUPLE_MAX	   64
 #define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
@@ -50,10 +50,14 @@ static inline const struct type *check_int(struct check_clause *c, uint32_t byte
 {
 	return types_int(check_types(c), bytes, is_signed);
 }
-/* Of what holds or not. */
+static inline bool check_is_like_0_17(const struct check_clause *c)
+{
+	return c->session->stream->like == STREAM_LIKE_0_17;
+}
+/* Of what holds or not; a number once. */
 static inline const struct type *check_bool(struct check_clause *c)
 {
-	return types_bool(check_types(c));
+	return check_is_like_0_17(c) ? check_int(c, 8, true) : types_bool(check_types(c));
 }
 /* Of a name, call, variable or map that was checked. */
 static inline struct meaning *check_meaning(const struct check_clause *c, const struct expr *e)

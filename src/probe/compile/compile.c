@@ -76,7 +76,8 @@ static void find_modes(const struct compiler *c, const struct point *p, struct u
 		} else if (point_has(kind, POINT_OF_CALLS)) {
 			occurs = point_has_calls(p, m);
 		}
-		u->modes[m] = occurs || (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
+		u->modes[m] =
+			occurs || (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
 		u->is_spare[m] = !occurs;
 	}
 }
@@ -280,8 +281,7 @@ static void forgive_missing(struct compiler *c, size_t first)
 }
 
 /* max_probes */
-static void limit_sites(
-	struct compiler *c, const struct point *found, struct place place)
+static void limit_sites(struct compiler *c, const struct point *found, struct place place)
 {
 	uint32_t max = c->settings.max_sites;
 
@@ -618,6 +618,9 @@ static void take_settings(struct compiler *c)
 	c->check.stack_form =
 		c->settings.stack_form | (c->settings.hides_lines ? STACK_FORM_NO_LINES : 0);
 	c->stream->hides_maps = c->settings.hides_maps;
+	c->stream->like = c->options->like ? *c->options->like : c->settings.like;
+	if (c->stream->like == STREAM_LIKE_0_17) /* it knew no places in the source */
+		c->check.stack_form |= STACK_FORM_NO_LINES;
 	c->stream->ring_pages = c->settings.ring_pages;
 	c->stream->cat_bytes = c->settings.cat_bytes;
 }

@@ -20,6 +20,7 @@ struct compile_options {
 	struct script_parameters parameters;
 	const regex_t *point_filter; /* on the texts of points but begin, end and error; or NULL */
 	struct buf *usage; /* gets the text that --help asks for; needed with named parameters */
+	const enum stream_like *like;	/* of --like, counts more than settings; or NULL */
 	const char *const *environment; /* NAME=VALUE up to a NULL, for settings; or NULL */
 };
 

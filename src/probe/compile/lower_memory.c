@@ -170,12 +170,18 @@ static ir_value load_bit_field(struct lower *l, const struct object *o, bool is_
 	return v;
 }
 
+/* bpftrace 0.17 has no sign in bit-fields. */
+static bool has_unsigned_bits(const struct lower *l)
+{
+	return l->stream->like == STREAM_LIKE_0_17;
+}
+
 ir_value lower_load_object(struct lower *l, const struct object *o, const struct type *type)
 {
 	bool is_signed = type->kind == TYPE_INT && type->is_signed;
 
 	if (o->bit_size)
-		return load_bit_field(l, o, is_signed);
+		return load_bit_field(l, o, is_signed && !has_unsigned_bits(l));
 	return lower_read(l, o, type->size > 8 ? 8 : (uint32_t)type->size, is_signed);
 }
 

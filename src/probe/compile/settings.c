@@ -26,6 +26,7 @@ static const char *const missing_words[] = {"error", "warn", "ignore", NULL};
 static const char *const stack_words[] = {"bpftrace", "perf", "raw", "build_id", NULL};
 static const char *const cache_words[] = {"PER_PROGRAM", "PER_PID", "NONE", NULL};
 static const char *const unstable_words[] = {"error", "warn", "enable", NULL};
+static const char *const like_words[] = {"0.26", "0.17", NULL};
 static const char *const licenses[] = {"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL",
 	"Dual MIT/GPL", "Dual MPL/GPL", NULL};
 static const char *const symbol_words[] = {"dwarf", "symbol_table", NULL};
@@ -42,6 +43,7 @@ static const struct setting {
 	{"cpp_demangle", SETTING_BOOL, NO_EFFECT, 0, NULL},
 	{"debug_output", SETTING_BOOL, NO_EFFECT, 0, NULL},
 	{"lazy_symbolication", SETTING_BOOL, NO_EFFECT, 0, NULL},
+	{"like", SETTING_WORD, AT(like), 0, like_words},
 	{"license", SETTING_WORD, NO_EFFECT, 0, licenses},
 	{"log_size", SETTING_NUMBER, NO_EFFECT, UINT32_MAX, NULL},
 	{"max_ast_nodes", SETTING_NUMBER, NO_EFFECT, UINT32_MAX, NULL},

@@ -19,7 +19,8 @@ struct settings {
 	enum missing_points { MISSING_ERROR, MISSING_WARN, MISSING_IGNORE } missing;
 	unsigned stack_form; /* stack_mode: enum stack_form, whose order is that of the words */
 	bool hides_lines;    /* show_debug_info is 0 */
-	bool hides_maps; /* print_maps_on_exit is 0 */
+	bool hides_maps;     /* print_maps_on_exit is 0 */
+	unsigned like;	     /* enum stream_like, whose order is that of the words */
 };
 
 /* Unknown settings and values out of range are errors; in a script, settings that mean nothing here are warned

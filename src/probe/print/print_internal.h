@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "probe/print/print_manner.h"
 #include "probe/print/printer.h"
 
 #define PRINT_DEPTH_MAX	   32		     /* of structs and tuples in one another */
@@ -25,6 +26,7 @@ struct printer {
 	const struct stream *stream;
 	enum printer_format format;
 	struct printer_names names;
+	const struct print_manner *manner;
 	/* The map that is being gathered. */
 	const struct stream_map_def *map;
 	VEC(struct printed_entry) entries;

@@ -183,6 +183,11 @@ static bool is_drawn(const struct shape *s)
 	return is_hist(s) || s->kind == SHAPE_TSERIES;
 }
 
+static bool is_stack(const struct shape *s)
+{
+	return s->kind == SHAPE_USTACK || s->kind == SHAPE_KSTACK;
+}
+
 /* Where all series of the map end. */
 static uint64_t last_interval(const struct printer *p)
 {
@@ -224,7 +229,7 @@ static void put_entry(
 		buf_put_u8(out, ']');
 	}
 	if (is_hist(value)) {
-		buf_put_cstr(out, ":\n");
+		buf_put_cstr(out, p->manner->has_blank_after_name ? ": \n" : ":\n");
 		print_hist(value, e->value, div, out);
 	} else if (value->kind == SHAPE_TSERIES) {
 		buf_put_cstr(out, ":\n");
@@ -233,7 +238,20 @@ static void put_entry(
 		buf_put_cstr(out, ": ");
 		print_value(p, value, e->value, PRINT_INDENT_VALUE, div, out);
 	}
-	buf_put_u8(out, '\n');
+	if (!p->manner->has_blank_averages || !is_stack(value))
+		buf_put_u8(out, '\n');
+}
+
+/* A blank line behind all entries. Each of a drawn map has one already, and so has an empty map. */
+static bool has_blank_line(const struct printer *p)
+{
+	const struct shape *value = p->map->value ? p->map->value : &nothing;
+
+	if (!p->entries.n)
+		return true;
+	if (p->manner->has_blank_averages)
+		return value->kind == SHAPE_AVG || value->kind == SHAPE_STATS || is_stack(value);
+	return has_keys(p->map) && !is_drawn(value);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -263,7 +281,7 @@ static void put_json_map(struct printer *p, size_t first, uint64_t div, struct b
 	const char *name = p->map->name ? p->map->name : "@";
 	bool keys = has_keys(p->map);
 
-	if (!keys && first >= p->entries.n)
+	if ((!keys || p->manner->has_empty_maps) && first >= p->entries.n)
 		return; /* a scalar that was never assigned */
 	buf_printf(out, "{\"type\": \"%s\", \"data\": {", json_type(value));
 	print_json_string((struct span){(const uint8_t *)name, strlen(name)}, out);
@@ -282,12 +300,24 @@ static void put_json_map(struct printer *p, size_t first, uint64_t div, struct b
 	buf_put_cstr(out, keys ? "}}}\n" : "}}\n");
 }
 
+/* A count() without a key was always there in older versions. */
+static void add_missing(struct printer *p)
+{
+	static const uint64_t zero;
+
+	if (p->manner->has_empty_maps && !p->entries.n && !has_keys(p->map) && p->map->value &&
+		p->map->value->kind == SHAPE_COUNT)
+		printer_map_add(p, (struct span){NULL, 0},
+			(struct span){(const uint8_t *)&zero, sizeof(zero)});
+}
+
 void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *out)
 {
 	size_t first;
 
 	if (!p->map)
 		return;
+	add_missing(p);
 	if (p->entries.n > 1)
 		qsort_r(p->entries.v, p->entries.n, sizeof(*p->entries.v), compare_entries,
 			(void *)(uintptr_t)p->map);
@@ -297,8 +327,7 @@ void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *
 	} else {
 		for (size_t i = first; i < p->entries.n; i++)
 			put_entry(p, &p->entries.v[i], div, out);
-		if (!p->entries.n ||
-			(has_keys(p->map) && !(p->map->value && is_drawn(p->map->value))))
+		if (has_blank_line(p))
 			buf_put_u8(out, '\n');
 	}
 	begin(p, NULL);

@@ -320,7 +320,8 @@ struct print_state {
 	size_t limit; /* of out->n */
 	unsigned indent;
 	uint64_t div;
-	bool is_json;
+	bool is_json, is_key;
+	const struct print_manner *manner;
 };
 
 static void print_any(
@@ -347,6 +348,11 @@ static void print_part(struct print_state *t, const struct print_part *part, uns
 		print_any(t, part->shape, part->value, depth);
 }
 
+static bool is_tight(const struct print_state *t)
+{
+	return t->is_key && t->manner->has_tight_keys;
+}
+
 static void print_member_name(struct print_state *t, const char *name)
 {
 	if (t->is_json) {
@@ -354,7 +360,7 @@ static void print_member_name(struct print_state *t, const char *name)
 			(struct span){(const uint8_t *)name, name ? strlen(name) : 0}, t->out);
 		buf_put_cstr(t->out, ": ");
 	} else if (name) {
-		buf_printf(t->out, ".%s = ", name);
+		buf_printf(t->out, is_tight(t) ? ".%s=" : ".%s = ", name);
 	}
 }
 
@@ -371,7 +377,7 @@ static bool print_members(struct print_state *t, const struct shape *s, struct s
 			has_some = print_members(t, part.shape, part.value, depth + 1, has_some);
 			continue;
 		}
-		buf_put_cstr(t->out, has_some ? ", " : "");
+		buf_put_cstr(t->out, !has_some ? "" : is_tight(t) ? "," : ", ");
 		has_some = true;
 		print_member_name(t, part.name);
 		print_part(t, &part, depth + 1);
@@ -405,9 +411,11 @@ static void print_compound(
 		print_list(t, s, value, ",", depth);
 		buf_put_u8(t->out, ']');
 	} else if (s->n_fields) {
-		buf_put_cstr(t->out, t->is_json ? "{" : "{ ");
+		bool is_spaced = t->is_json ? t->manner->has_spaced_objects : !is_tight(t);
+
+		buf_put_cstr(t->out, is_spaced ? "{ " : "{");
 		print_members(t, s, value, depth, false);
-		buf_put_cstr(t->out, t->is_json ? "}" : " }");
+		buf_put_cstr(t->out, is_spaced ? " }" : "}");
 	} else {
 		print_raw(t, cut(value, s->n));
 	}
@@ -415,16 +423,18 @@ static void print_compound(
 
 static void print_stats(const struct print_state *t, const struct shape *s, struct span value)
 {
+	static const char *const forms[][4] = {
+		{"{ .count = ", ", .average = ", ", .total = ", " }"},
+		{"{\"count\": ", ", \"average\": ", ", \"total\": ", "}"},
+		{"count ", ", average ", ", total ", ""}};
+	const char *const *form = forms[t->is_json ? 1 : t->manner->has_stats_in_words ? 2 : 0];
 	struct print_number total = {print_word(value, 8), s->is_signed};
 
-	buf_printf(t->out,
-		t->is_json ? "{\"count\": %" PRIu64 ", \"average\": "
-			   : "{ .count = %" PRIu64 ", .average = ",
-		print_word(value, 0));
+	buf_printf(t->out, "%s%" PRIu64 "%s", form[0], print_word(value, 0), form[1]);
 	print_number(print_number_divided(average(s, value), t->div), t->out);
-	buf_put_cstr(t->out, t->is_json ? ", \"total\": " : ", .total = ");
+	buf_put_cstr(t->out, form[2]);
 	print_number(print_number_divided(total, t->div), t->out);
-	buf_put_cstr(t->out, t->is_json ? "}" : " }");
+	buf_put_cstr(t->out, form[3]);
 }
 
 static void print_symbol(
@@ -519,6 +529,8 @@ static bool print_word_as_name(struct print_state *t, const struct shape *s, uin
 {
 	struct span name = {NULL, 0};
 
+	if (t->manner->has_plain_numbers)
+		return false;
 	if (s->is_bool) {
 		buf_put_cstr(t->out, word ? "true" : "false");
 		return true;
@@ -527,6 +539,19 @@ static bool print_word_as_name(struct print_state *t, const struct shape *s, uin
 		name = find_enumerator(s->enumerators, (int64_t)word);
 	buf_put(t->out, name.p, name.n);
 	return name.n;
+}
+
+static bool has_hexadecimal(const struct print_state *t)
+{
+	return !t->is_json && (t->is_key || !t->manner->has_decimal_pointers);
+}
+
+/* Whatever its type. */
+static bool has_sign(const struct print_state *t, const struct shape *s)
+{
+	if (s->kind == SHAPE_POINTER)
+		return t->manner->has_decimal_pointers;
+	return s->kind == SHAPE_INT && t->is_key && t->manner->has_signed_keys;
 }
 
 static void print_any(
@@ -559,9 +584,10 @@ static void print_any(
 	default:
 		if (s->kind == SHAPE_INT && print_word_as_name(t, s, print_word(value, 0))) {
 			break;
-		} else if (s->kind == SHAPE_POINTER && !t->is_json) {
+		} else if (s->kind == SHAPE_POINTER && has_hexadecimal(t)) {
 			buf_printf(t->out, "0x%" PRIx64, print_word(value, 0));
 		} else if (print_number_of(s, value, &number)) {
+			number.is_signed |= has_sign(t, s);
 			print_number(print_number_divided(number, t->div), t->out);
 		} else if (t->is_json) {
 			print_text(t, s, value, &text);
@@ -576,7 +602,13 @@ static void print_any(
 void print_value(struct printer *p, const struct shape *s, struct span value, unsigned indent,
 	uint64_t div, struct buf *out)
 {
-	struct print_state t = {p, out, out->n + PRINT_VALUE_BYTES, indent, div, false};
+	struct print_state t = {.p = p,
+		.out = out,
+		.limit = out->n + PRINT_VALUE_BYTES,
+		.indent = indent,
+		.div = div,
+		.is_key = indent == PRINT_INDENT_KEY,
+		.manner = p->manner};
 
 	print_any(&t, s, value, 0);
 }
@@ -584,7 +616,13 @@ void print_value(struct printer *p, const struct shape *s, struct span value, un
 void print_value_json(
 	struct printer *p, const struct shape *s, struct span value, uint64_t div, struct buf *out)
 {
-	struct print_state t = {p, out, out->n + PRINT_VALUE_BYTES, PRINT_INDENT_VALUE, div, true};
+	struct print_state t = {.p = p,
+		.out = out,
+		.limit = out->n + PRINT_VALUE_BYTES,
+		.indent = PRINT_INDENT_VALUE,
+		.div = div,
+		.is_json = true,
+		.manner = p->manner};
 
 	print_any(&t, s, value, 0);
 }

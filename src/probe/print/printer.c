@@ -22,6 +22,7 @@ struct printer *printer_new(
 
 	p->stream = s;
 	p->format = format;
+	p->manner = print_manner_of(s);
 	if (names)
 		p->names = *names;
 	return p;
@@ -162,7 +163,8 @@ static void put_join(
 
 /* At most `max` bytes; a file that would make the reader wait (a pipe, a terminal) is not read.
  */
-static void read_file(const char *path, size_t max, struct buf *out)
+static void read_file(
+	const char *path, size_t max, const struct print_manner *manner, struct buf *out)
 {
 	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	size_t end = out->n + max;
@@ -171,7 +173,8 @@ static void read_file(const char *path, size_t max, struct buf *out)
 	ssize_t n = 0;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		buf_printf(out, "ERROR: cat: '%s': %s\n", path,
+		buf_printf(out, "ERROR: %s '%s': %s\n",
+			manner->has_old_failures ? "failed to open file" : "cat:", path,
 			fd < 0 ? strerror(errno) : "is no regular file");
 		return;
 	}
@@ -186,7 +189,8 @@ static void put_cat(
 	struct buf path = {0}, content = {0};
 
 	printer_text(p, f, args, &path);
-	read_file(buf_text(&path), max && max < CAT_BYTES_MAX ? max : CAT_BYTES_MAX, &content);
+	read_file(buf_text(&path), max && max < CAT_BYTES_MAX ? max : CAT_BYTES_MAX, p->manner,
+		&content);
 	printer_wrap(p, "cat", buf_span(&content), out);
 	buf_release(&path);
 	buf_release(&content);

@@ -18,6 +18,7 @@ struct probe_session_options {
 	size_t n_pids;
 	pid_t command_pid; /* of the program that the run has started; 0: none */
 	struct find_options find;
+	bool has_old_points;  /* `probe` is BEGIN, tracepoint:syscalls:sys_enter_NAME */
 	uint32_t max_entries; /* of a map; 0 = 16384 */
 	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */
 	/* Features of the kernel that are not used although they are there, so that the next best

@@ -19,6 +19,9 @@ static const char *call_text(struct probe_session *s, uint64_t site, bool is_fun
 		name = arena_printf(s->arena, "%lld", (long long)number);
 	if (is_function)
 		return name;
+	if (s->options.has_old_points)
+		return arena_printf(s->arena, "tracepoint:syscalls:sys_%s_%s",
+			site & SITE_CALL_RETURN ? "exit" : "enter", name);
 	return arena_printf(
 		s->arena, "syscall:%s:%s", name, site & SITE_CALL_RETURN ? "return" : "entry");
 }
@@ -61,6 +64,8 @@ static const char *site_text(struct probe_session *s, uint64_t site, bool is_fun
 	if (site >= s->sites.n)
 		return NULL;
 	r = &s->sites.v[site];
+	if (s->options.has_old_points && point_has(r->point->spec.kind, POINT_IS_ONCE))
+		return point_kinds[r->point->spec.kind].alias;
 	if (is_function)
 		return r->site	 ? readable(s, r->site->function)
 		       : r->name ? r->name

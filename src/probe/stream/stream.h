@@ -223,6 +223,10 @@ struct stream_clause {
 	bool has_predicate;
 };
 
+/* Whose forms are printed, where versions of bpftrace differ (print/print_manner.h); and the little that
+ * they mean differently: what comparisons are, who ends a script of begin{} and end{}. */
+enum stream_like { STREAM_LIKE_0_26, STREAM_LIKE_0_17, N_STREAM_LIKES };
+
 struct stream {
 	struct sources sources; /* names and texts of the scripts */
 	VEC(struct stream_clause) clauses;
@@ -236,6 +240,7 @@ struct stream {
 	uint32_t zero_bytes; /* longest map value */
 	bool uses_stacks;    /* ustack or kstack: STREAM_MAP_STACKS is needed */
 	bool hides_maps;     /* they are not printed at the end */
+	enum stream_like like;
 	uint32_t ring_pages; /* of 4096 bytes; 0 = the run's default */
 	uint32_t cat_bytes;  /* of a file that cat() prints at most; 0 = all */
 	/* The build of the kernel whose structures are in the code; 0 bytes: there are none, or it has none. */

@@ -47,7 +47,7 @@ enum stream_section {
 #define STREAM_ARGS_MAX		1024
 #define STREAM_ENTRIES_MAX	(1u << 28)
 
-enum { FACT_USES_STACKS = 1, FACT_HIDES_MAPS = 2 };
+enum { FACT_USES_STACKS = 1, FACT_HIDES_MAPS = 2, FACT_LIKE_0_17 = 4 };
 #define STREAM_RING_PAGES_MAX (1u << 18)
 enum { SHAPE_IS_SIGNED = 1, SHAPE_IS_BOOL = 2 };
 enum { MAP_IS_LRU = 1 };

@@ -99,9 +99,10 @@ static int read_facts(struct stream_reader *r)
 
 	s->self_bytes = cursor_u32(&r->c);
 	s->zero_bytes = cursor_u32(&r->c);
-	flags = take_flags(r, FACT_USES_STACKS | FACT_HIDES_MAPS);
+	flags = take_flags(r, FACT_USES_STACKS | FACT_HIDES_MAPS | FACT_LIKE_0_17);
 	s->uses_stacks = flags & FACT_USES_STACKS;
 	s->hides_maps = flags & FACT_HIDES_MAPS;
+	s->like = flags & FACT_LIKE_0_17 ? STREAM_LIKE_0_17 : STREAM_LIKE_0_26;
 	s->ring_pages = cursor_u32(&r->c);
 	s->cat_bytes = cursor_u32(&r->c);
 	id = cursor_bytes(&r->c, cursor_u32(&r->c));

@@ -43,7 +43,8 @@ static void write_facts(struct writer *w)
 	buf_put_u32(b, w->s->self_bytes);
 	buf_put_u32(b, w->s->zero_bytes);
 	buf_put_u8(b, (uint8_t)((w->s->uses_stacks ? FACT_USES_STACKS : 0) |
-				(w->s->hides_maps ? FACT_HIDES_MAPS : 0)));
+				(w->s->hides_maps ? FACT_HIDES_MAPS : 0) |
+				(w->s->like == STREAM_LIKE_0_17 ? FACT_LIKE_0_17 : 0)));
 	buf_put_u32(b, w->s->ring_pages);
 	buf_put_u32(b, w->s->cat_bytes);
 	buf_put_u32(b, w->s->kernel_id_n);
