@@ -138,3 +138,32 @@ equal "a program full of breakpoints: its function is hooked by one" int3 \
 kill -TERM $target
 wait $target
 equal "a program full of breakpoints ends as it would" 7 $?
+
+# While a moment is looked for in which a function can be called, the program becomes another one: said at once, of it.
+cat >leaves.c <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+static char room[1 << 20];
+static size_t used;
+void *malloc(size_t n) { used += (n + 15) & ~(size_t)15; return room + used; }
+void free(void *p) { (void)p; }
+__attribute__((noinline, noclone)) long leaves(long i) { return i * 5 + 3; }
+int main(void)
+{
+	unsigned long long begin = __builtin_ia32_rdtsc();
+	volatile long n = 0;
+
+	while (__builtin_ia32_rdtsc() - begin < 4000000000u) /* no system call, which would be a moment */
+		n = leaves(n);
+	execl("/bin/sleep", "sleep", "60", NULL);
+	return 1;
+}
+C
+gcc -O1 -fno-builtin -o leaves leaves.c
+./leaves &
+target=$!
+runs $target
+fails "a program that is another one before it can be hooked" 1 'became another program or ended meanwhile$' \
+	timeout 60 "$WEIR" record -q -p $target --functions leaves -o t.weir
+equal "goes on as that" sleep "$(cat /proc/$target/comm)"
+{ kill -KILL $target; wait $target; } 2>/dev/null

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "process/proc.h"
@@ -26,6 +27,21 @@
 
 #define MMAP2_32  192
 #define MUNMAP_32 91
+
+/* The descriptor is that of the program it was opened for: when exec or its end have taken the memory, there is
+ * nothing to read at any address, which is not the same as an address that is not mapped. */
+static bool program_is_gone(const struct remote_caller *c)
+{
+	char byte;
+
+	return pread(c->memory_fd, &byte, 1, 0) == 0;
+}
+
+static int gone(const struct remote_caller *c)
+{
+	return err_set(c->err, ERR_CHANGED, "process %d became another program or ended meanwhile",
+		c->pid);
+}
 
 struct gap_search {
 	const struct remote_thread *t;
@@ -49,10 +65,8 @@ static int plant_stub(struct remote_caller *c)
 	if (c->stub.addr)
 		return 0;
 	gap = remote_symbols_find_gap(c->symbols, REMOTE_STUB_BYTES, stub_fits, &search);
-	/* The descriptor is that of the program it was opened for. */
 	if (!gap && !search.is_readable)
-		return err_set(c->err, ERR_CHANGED,
-			"process %d became another program or ended meanwhile", c->pid);
+		return gone(c);
 	if (!gap)
 		return err_set(c->err, ERR_FAILED,
 			"process %d: no %d unused bytes behind the code of any image", c->pid,
@@ -161,6 +175,10 @@ int remote_caller_stop(struct remote_caller *c, struct moments *moments)
 
 		if (!proc_each_task(c->pid, list_tid, &list))
 			return err_set(c->err, ERR_NOT_FOUND, "process %d has ended", c->pid);
+		if (program_is_gone(c)) {
+			vec_release(&list.tids);
+			return gone(c);
+		}
 		for (size_t i = 0; rc == 1 && i < list.tids.n; i++) {
 			last = list.tids.v[i];
 			rc = try_thread(

@@ -469,7 +469,10 @@ static int inject(struct injection *in)
 		rc = hook(in);
 	if (rc < 0)
 		return in->handle && in->is_refused ? leave_as_found(in, rc) : rc;
-	return inject_java(&in->c, library_name(in), in->options->place);
+	rc = inject_java(&in->c, library_name(in), in->options->place);
+	/* The program runs by now, and may have become another one or ended: its JVM then, too, and what was
+	 * called before is known. */
+	return rc == ERR_CHANGED || rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
 static void *run(void *ctx)
