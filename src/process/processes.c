@@ -134,6 +134,7 @@ static void begin_again(struct thread *thread)
 	thread->process->n_live++;
 	thread->role = RECORD_THREAD_IS_PROGRAM;
 	thread->stack_top = 0;
+	thread->n_top_asked = 0;
 }
 
 void processes_fork(struct processes *t, const struct thread_id *made,

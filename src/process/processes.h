@@ -45,7 +45,8 @@ struct thread {
 	bool has_runtime_name; /* which its runtime has told, and is longer than the system's */
 	bool is_met;	       /* by java_process_meet(): its runtime was asked for its name */
 	bool wants_name;       /* it ended, as far as is known, before its runtime could be asked */
-	uint64_t stack_top;    /* where its stack ends; 0 = not known yet */
+	uint64_t stack_top;    /* where its stack ends; 0 = not known yet, and */
+	unsigned n_top_asked;  /* how often its mapping was asked for that */
 	struct stack_memo memo;
 	/* A wait that has begun: its stack (0 = none), metric and time. */
 	uint32_t wait_stack, wait_metric;

@@ -40,8 +40,7 @@ struct collected_sample {
 	struct span stack; /* copy from the stack pointer up */
 	uint8_t *below; /* DEEP_BELOW_BYTES, of which the last n_below end at the stack pointer */
 	uint8_t n_below; /* 0 = not known */
-	struct deep_stack
-		*deep; /* how the stack goes on beyond the copy, owned; NULL = not known */
+	struct deep_stack *deep; /* what `stack` is of, owned; NULL = it is the kernel's copy */
 };
 
 struct collected_mmap {

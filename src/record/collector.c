@@ -77,7 +77,36 @@ static void take_record(void *ctx, struct span bytes)
 	round->bytes += r->bytes;
 }
 
-/* Gives samples what the BPF program copied beyond the kernel's copy. */
+/* What the ring of stacks had no room for was not sampled at all. Told once, at the end. */
+static void tell_lost(struct collector *c, struct collected_list *list)
+{
+	uint64_t n = deep_stacks_n_lost(c->set->deep);
+	struct collected *r = n ? mem_zalloc(sizeof(*r)) : NULL;
+
+	if (!r)
+		return;
+	*r = (struct collected){
+		.kind = COLLECTED_LOST, .time = clock_mono_ns(), .bytes = sizeof(*r), .lost.n = n};
+	vec_push(&list->items, r);
+}
+
+/* When the taker is late, outer frames are given up before whole samples are. */
+static struct deep_stack *take_stack(struct collector *c, struct collected *r, size_t added)
+{
+	struct deep_stack *stack = deep_stacks_take(c->set->deep,
+		&(struct deep_key){.time = r->time,
+			.sp = r->sample.regs.r[CPU_REG_RSP],
+			.ip = r->sample.regs.r[CPU_REG_RIP],
+			.cpu = r->cpu},
+		r->sample.below, &r->sample.n_below);
+
+	if (stack && atomic_load_explicit(&c->queued_bytes, memory_order_relaxed) + added >
+			     QUEUE_BYTES_MAX / 4)
+		stack = deep_stack_cut(stack, c->set->stack_bytes);
+	return stack;
+}
+
+/* Gives samples the stacks that the BPF program copied. */
 static size_t complete_stacks(struct collector *c, struct collected_list *list)
 {
 	size_t added = 0;
@@ -88,21 +117,16 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 
 		if (r->kind != COLLECTED_SAMPLE || !r->sample.has_regs)
 			continue;
-		/* When the taker is late, outer frames are given up before whole samples are. */
-		if (atomic_load_explicit(&c->queued_bytes, memory_order_relaxed) + added >
-			QUEUE_BYTES_MAX / 4)
-			break;
-		r->sample.deep = deep_stacks_take(c->set->deep,
-			&(struct deep_key){.time = r->time,
-				.sp = r->sample.regs.r[CPU_REG_RSP],
-				.ip = r->sample.regs.r[CPU_REG_RIP],
-				.cpu = r->cpu},
-			r->sample.below, &r->sample.n_below);
+		r->sample.deep = take_stack(c, r, added);
 		if (!r->sample.deep)
 			continue;
+		r->sample.stack = r->sample.deep->bytes;
 		added += r->sample.deep->n_bytes;
-		atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
+		if (r->sample.stack.n > c->set->stack_bytes)
+			atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
 	}
+	if (atomic_load(&c->stop))
+		tell_lost(c, list);
 	/* What was not asked for in this round may belong to a sample of the next. */
 	deep_stacks_forget(c->set->deep, c->round_began);
 	return added;

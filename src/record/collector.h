@@ -28,7 +28,7 @@ void collector_take(struct collector *c, struct collected_list *list);
 void collector_stop(struct collector *c);
 void collector_free(struct collector *c);
 
-/* How many stacks were completed beyond the kernel's copy. */
+/* How many stacks were longer than a copy by the kernel would be. */
 uint64_t collector_n_completed(const struct collector *c);
 
 #endif

@@ -5,44 +5,47 @@
  *   if (current is not followed) return 0;          // task_filter.h: no sample is written
  *   sp, ip = those of task_pt_regs(current);        // where user mode was left
  *   top = tops[tid], or unknown when it is not there or not plausible;
- *   hole = 0; goes_on = false;
- *   for (page = each page start in (sp, sp + stack_bytes])              // unrolled, no branches
- *           if (top is unknown || page < top) {
- *                   if (!probe_read_user(&word, 8, page)) goes_on |= hole != 0;
- *                   else hole = hole ?: page;
+ *   if (top is unknown)                             // behind the last page there is, of those near
+ *           for (page = each page start in (sp, sp + NEAR])         // unrolled, no branches
+ *                   if (!probe_read_user(&word, 8, page)) top = page + 4096;
+ *   n = top - sp;
+ *   for (size = each of 4 KiB, 16 KiB, 64 KiB, NEAR)                // unrolled
+ *           if (n <= size) {
+ *                   r = ringbuf_reserve(sizeof(*r) + size);         // NULL: lost++; return 0
+ *                   if (!probe_read_user(r->below, 128 + n, sp - 128)) submit(r), return 1;
+ *                   n = what is left of it below the page that the top is in;
+ *                   if (!probe_read_user(r->below, 128 + n, sp - 128)) submit(r), return 1;
+ *                   ringbuf_discard(r);
+ *                   break;
  *           }
- *   if (top is known) { if (!hole && top <= the last page) goto near; }
- *   else if (hole && !goes_on)
- *           if (none of the pages up to sp + SMALL is there) goto near;  // the stack's end, then
- *   start = hole ?: (sp + stack_bytes) & ~4095;
- *   limit = top is known ? top : start + UNKNOWN;
- *   max = limit - start > SMALL ? LARGE : SMALL;
- *   r = ringbuf_reserve(sizeof(*r) + max);          // NULL: the walk ends short, and is counted
+ *   start = sp & ~4095;                             // with holes, or very deep: page by page
+ *   max = top - start > NEAR ? LARGE : NEAR;
+ *   r = ringbuf_reserve(sizeof(*r) + max);
  *   r->n_below = the most of 128, 64, ... 8 bytes below sp that can be read into r->below;
  *   for (i = 0; i < max / 4096; i++) {              // unrolled
- *           if (i % 8 == 0 && start + i * 4096 >= limit) break;
+ *           if (i % 8 == 0 && start + i * 4096 >= top) break;
  *           if (!probe_read_user(r->bytes + i * 4096, 4096, start + i * 4096))
  *                   r->n = (i + 1) * 4096;          // absent pages are filled with zeros
  *   }
- *   r->n = min(r->n, limit - start, rounded up to pages);
- *   if (max == LARGE && limit - start > LARGE)      // the last pages below the top, too
+ *   r->n = min(r->n, top - start, rounded up to pages);
+ *   if (max == LARGE && top - start > LARGE)        // the last pages below the top, too
  *           r->tail_start = ..., likewise;
- *   ringbuf_submit(r, the ring is a quarter full ? WAKEUP : NO_WAKEUP);
+ *   submit(r);                                      // wakes the reader when the ring is a quarter full
  *   return 1;                                       // 1: the kernel goes on to write its sample
- * near:                                             // the kernel's copy holds the stack to its end
- *   r = ringbuf_reserve(sizeof(*r)); ...            // what is below it is all that it lacks
  *
- * A page of a stack is absent when it was never touched, which is so in the middle of a large local
- * buffer; the kernel's copy ends there, although the frames go on behind it. The page below the
- * stack pointer may be absent, too, so that less than the red zone is read: code that keeps
- * something there has touched it.
+ * Nearly every stack is read whole, by one call: an absent page costs a fault, which is more than all the
+ * rest. A page of a stack is absent when it was never touched, which is so in the middle of a large local
+ * buffer, and what is behind it counts. So may be the page below the stack pointer, so that less than
+ * the red zone is read: code that keeps something there has touched it.
+ *
+ * A sample without its record could be taken for the one beside it. So there is none: what finds no
+ * room is counted, and the kernel writes no sample.
  *
  * What is done for each page has no branches: at every one the verifier takes a copy of all that it
  * knows and goes both ways, which was nearly all of the time that a recording took to begin.
  *
- * Registers: r6 = sp, r7 = hole, then bytes read, r8 = page, then start, r9 = goes_on (-1 = true), then
- * the record. On the stack: a word for probing, the tid, the top (0 = unknown), the limit, the ip; before
- * the limit is known, in its place where pages are probed to.
+ * Registers: r6 = sp, r7 = n, or bytes read, r8 = start, r9 = the record. On the stack: a word for
+ * probing, the tid, the top (0 = unknown), the ip.
  */
 #include "record/deep_program.h"
 
@@ -53,17 +56,21 @@
 #include "record/task_filter.h"
 
 #define PAGE_BYTES 4096
-/* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
-#define SMALL_BYTES	      (192 * 1024)
-#define UNKNOWN_BYTES	      (128 * 1024) /* copied while the top is not known */
+/* The ring is filled by what is reserved, not by what is used. */
+#define NEAR_BYTES	      (192 * 1024)
 #define STACK_BYTES_PLAUSIBLE (64 << 20)
-#define ANYWHERE	      INT32_MAX /* shifted: above every address */
 #define PAGES_AT_ONCE	      8
 #define AT_WORD		      (-8)
 #define AT_TID		      (-16)
-#define AT_LIMIT	      (-24)
-#define AT_TOP		      (-32)
-#define AT_IP		      (-40)
+#define AT_TOP		      (-24)
+#define AT_IP		      (-32)
+
+/* What the parts of the program share. */
+struct made {
+	struct bpf_code *c;
+	const struct deep_maps *maps;
+	int full; /* where to go when a ring has no room */
+};
 
 static void emit_fields(struct bpf_code *c)
 {
@@ -103,27 +110,38 @@ static void emit_copy_below(struct bpf_code *c)
 	bpf_place(c, done);
 }
 
-/* r9 = a new record with `n_bytes` behind it, filled but for those. */
-static void emit_reserve(struct bpf_code *c, const struct bpf_ring *ring, int n_bytes, int leave)
+/* r9 = a new record with `n_bytes` behind it, filled but for those and what is below. */
+static void emit_reserve(const struct made *m, int n_bytes)
 {
-	bpf_load_map(c, BPF_REG_1, ring->fd);
+	struct bpf_code *c = m->c;
+
+	bpf_load_map(c, BPF_REG_1, m->maps->ring->fd);
 	bpf_mov_imm(c, BPF_REG_2, (int32_t)sizeof(struct deep_record) + n_bytes);
 	bpf_mov_imm(c, BPF_REG_3, 0);
 	bpf_call(c, BPF_FUNC_ringbuf_reserve);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, m->full);
 	bpf_mov(c, BPF_REG_9, BPF_REG_0);
 	emit_fields(c);
-	emit_copy_below(c);
 }
 
-/* A record of what is below the stack pointer; the collector comes by itself often enough. */
-static void emit_record_below(struct bpf_code *c, const struct bpf_ring *ring, int leave)
+/* Leaves the program with the record. The collector comes by itself often enough, unless the ring fills
+ * faster than that. */
+static void emit_submit(const struct made *m)
 {
-	bpf_mov_imm(c, BPF_REG_8, 0);
-	emit_reserve(c, ring, 0, leave);
-	bpf_mov(c, BPF_REG_1, BPF_REG_9);
+	struct bpf_code *c = m->c;
+	int calm = bpf_label(c);
+
+	bpf_load_map(c, BPF_REG_1, m->maps->ring->fd);
+	bpf_mov_imm(c, BPF_REG_2, BPF_RB_AVAIL_DATA);
+	bpf_call(c, BPF_FUNC_ringbuf_query);
 	bpf_mov_imm(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+	bpf_jump_imm(c, BPF_JLT, BPF_REG_0, (int32_t)(m->maps->ring->bytes / 4), calm);
+	bpf_mov_imm(c, BPF_REG_2, BPF_RB_FORCE_WAKEUP);
+	bpf_place(c, calm);
+	bpf_mov(c, BPF_REG_1, BPF_REG_9);
 	bpf_call(c, BPF_FUNC_ringbuf_submit);
+	bpf_mov_imm(c, BPF_REG_0, 1);
+	bpf_exit(c);
 }
 
 /* r0 = 0 when the page at r3 could be copied to `at` in the record, else that is zeroed. */
@@ -135,18 +153,22 @@ static void emit_copy_page(struct bpf_code *c, int at)
 	bpf_call(c, BPF_FUNC_probe_read_user);
 }
 
-/* r0 = -1 when it is negative, as what a read that failed returns; else 0. */
-static void emit_failed(struct bpf_code *c)
+/* r7 = value, when r0 is 0, and not negative, as what a read that failed returns. */
+static void emit_take_if_read(struct bpf_code *c, int32_t value)
 {
 	bpf_alu_imm(c, BPF_ARSH, BPF_REG_0, 63);
+	bpf_alu(c, BPF_AND, BPF_REG_7, BPF_REG_0);
+	bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_0, value);
+	bpf_alu(c, BPF_OR, BPF_REG_7, BPF_REG_0);
 }
 
-/* r7 = no more than there is up to the limit, in whole pages. */
+/* r7 = no more than there is up to the top, in whole pages. */
 static void emit_clamp(struct bpf_code *c)
 {
 	int fits = bpf_label(c);
 
-	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_LIMIT);
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, PAGE_BYTES - 1);
 	bpf_alu_imm(c, BPF_AND, BPF_REG_1, -PAGE_BYTES);
@@ -155,7 +177,7 @@ static void emit_clamp(struct bpf_code *c)
 	bpf_place(c, fits);
 }
 
-/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there. */
+/* The first `max` bytes from r8 on, up to the top; r7 = the end of the last page that is there. */
 static void emit_copy_pages(struct bpf_code *c, int max)
 {
 	int done = bpf_label(c);
@@ -165,27 +187,23 @@ static void emit_copy_pages(struct bpf_code *c, int max)
 		bpf_mov(c, BPF_REG_3, BPF_REG_8);
 		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
 		if (i % PAGES_AT_ONCE == 0) {
-			bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
+			bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
 			bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
 		}
 		emit_copy_page(c, i * PAGE_BYTES);
-		emit_failed(c);
-		bpf_alu(c, BPF_AND, BPF_REG_7, BPF_REG_0);
-		bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
-		bpf_alu_imm(c, BPF_AND, BPF_REG_0, (i + 1) * PAGE_BYTES);
-		bpf_alu(c, BPF_OR, BPF_REG_7, BPF_REG_0);
+		emit_take_if_read(c, (i + 1) * PAGE_BYTES);
 	}
 	bpf_place(c, done);
 	emit_clamp(c);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n), BPF_REG_7);
 }
 
-/* The last pages below the limit, when the pages before them did not reach so far. */
+/* The last pages below the top, when the pages before them did not reach so far. */
 static void emit_copy_tail(struct bpf_code *c)
 {
 	int near = bpf_label(c);
 
-	bpf_load(c, BPF_DW, BPF_REG_7, BPF_REG_10, AT_LIMIT);
+	bpf_load(c, BPF_DW, BPF_REG_7, BPF_REG_10, AT_TOP);
 	bpf_mov(c, BPF_REG_1, BPF_REG_7);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
 	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, DEEP_LARGE_BYTES, near);
@@ -200,28 +218,59 @@ static void emit_copy_tail(struct bpf_code *c)
 	bpf_place(c, near);
 }
 
-/* Makes a record for `max` bytes (and a tail, when asked), fills it and leaves the program. */
-static void emit_record(
-	struct bpf_code *c, const struct bpf_ring *ring, int max, bool with_tail, int leave)
+/* Makes a record of pages, at most `max` bytes (and a tail, when asked), and leaves the program. */
+static void emit_pages(const struct made *m, int max, bool with_tail)
 {
-	int calm = bpf_label(c);
-
-	emit_reserve(c, ring, max + (with_tail ? DEEP_TAIL_BYTES : 0), leave);
-	emit_copy_pages(c, max);
+	emit_reserve(m, max + (with_tail ? DEEP_TAIL_BYTES : 0));
+	emit_copy_below(m->c);
+	emit_copy_pages(m->c, max);
 	if (with_tail)
-		emit_copy_tail(c);
-	/* The collector comes by itself often enough, unless the ring fills faster than that. */
-	bpf_load_map(c, BPF_REG_1, ring->fd);
-	bpf_mov_imm(c, BPF_REG_2, BPF_RB_AVAIL_DATA);
-	bpf_call(c, BPF_FUNC_ringbuf_query);
-	bpf_mov_imm(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
-	bpf_jump_imm(c, BPF_JLT, BPF_REG_0, (int32_t)(ring->bytes / 4), calm);
-	bpf_mov_imm(c, BPF_REG_2, BPF_RB_FORCE_WAKEUP);
-	bpf_place(c, calm);
+		emit_copy_tail(m->c);
+	emit_submit(m);
+}
+
+/* r0 = 0 when the n bytes from the stack pointer on, and what is below it, could be read into the record. */
+static void emit_read_whole(struct bpf_code *c)
+{
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n), BPF_REG_7);
 	bpf_mov(c, BPF_REG_1, BPF_REG_9);
-	bpf_call(c, BPF_FUNC_ringbuf_submit);
-	bpf_mov_imm(c, BPF_REG_0, 1);
-	bpf_exit(c);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, (int32_t)offsetof(struct deep_record, below));
+	bpf_mov(c, BPF_REG_2, BPF_REG_7);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, DEEP_BELOW_BYTES);
+	bpf_mov(c, BPF_REG_3, BPF_REG_6);
+	bpf_alu_imm(c, BPF_SUB, BPF_REG_3, DEEP_BELOW_BYTES);
+	bpf_call(c, BPF_FUNC_probe_read_user);
+}
+
+/* When n is no more than `max`: makes a record and leaves the program, or goes to `holes`. */
+static void emit_whole(const struct made *m, int max, int holes)
+{
+	struct bpf_code *c = m->c;
+	int larger = bpf_label(c), done = bpf_label(c), absent = bpf_label(c);
+
+	bpf_jump_imm(c, BPF_JGT, BPF_REG_7, max, larger);
+	bpf_mov(c, BPF_REG_8, BPF_REG_6);
+	emit_reserve(m, max);
+	bpf_store_imm(
+		c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n_below), DEEP_BELOW_BYTES);
+	emit_read_whole(c);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, done);
+	/* The top is a little above the outermost frame: more than there may be. */
+	bpf_load(c, BPF_DW, BPF_REG_7, BPF_REG_10, AT_TOP);
+	bpf_alu_imm(c, BPF_SUB, BPF_REG_7, 1);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_7, -PAGE_BYTES);
+	bpf_alu(c, BPF_SUB, BPF_REG_7, BPF_REG_6);
+	bpf_jump_imm(c, BPF_JGT, BPF_REG_7, max, absent);
+	emit_read_whole(c);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, done);
+	bpf_place(c, absent);
+	bpf_mov(c, BPF_REG_1, BPF_REG_9);
+	bpf_mov_imm(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+	bpf_call(c, BPF_FUNC_ringbuf_discard);
+	bpf_jump(c, holes);
+	bpf_place(c, done);
+	emit_submit(m);
+	bpf_place(c, larger);
 }
 
 /* r6 = sp, and the ip and the top of this thread's stack in their places (0 = unknown). */
@@ -251,97 +300,22 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_TOP, BPF_REG_7);
 }
 
-/* r0 = -1 when the page start `i` pages behind r8 is absent, else 0. */
-static void emit_probe_page(struct bpf_code *c, int i)
+/* The top = the end of the last page that is there, of those up to NEAR_BYTES above sp. */
+static void emit_probe_top(struct bpf_code *c)
 {
-	bpf_stack_address(c, BPF_REG_1, AT_WORD);
-	bpf_mov_imm(c, BPF_REG_2, 8);
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
-	bpf_call(c, BPF_FUNC_probe_read_user);
-	emit_failed(c);
-}
-
-/* r7 = the first absent page, r9 = whether there is one behind it; pages at the top are neither. */
-static void emit_probe_near(struct bpf_code *c, int i)
-{
-	emit_probe_page(c, i);
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
-	/* r1 = -1 when it is below the top, r2 = -1 when there is a hole before it */
-	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
-	bpf_mov(c, BPF_REG_1, BPF_REG_3);
-	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_4);
-	bpf_alu_imm(c, BPF_ARSH, BPF_REG_1, 63);
-	bpf_mov_imm(c, BPF_REG_2, 0);
-	bpf_alu(c, BPF_SUB, BPF_REG_2, BPF_REG_7);
-	bpf_alu_imm(c, BPF_ARSH, BPF_REG_2, 63);
-	/* hole |= page & absent & below & ~before */
-	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_0);
-	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_1);
-	bpf_mov(c, BPF_REG_4, BPF_REG_2);
-	bpf_alu_imm(c, BPF_XOR, BPF_REG_4, -1);
-	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_4);
-	bpf_alu(c, BPF_OR, BPF_REG_7, BPF_REG_3);
-	/* goes_on |= ~absent & below & before */
-	bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
-	bpf_alu(c, BPF_AND, BPF_REG_0, BPF_REG_1);
-	bpf_alu(c, BPF_AND, BPF_REG_0, BPF_REG_2);
-	bpf_alu(c, BPF_OR, BPF_REG_9, BPF_REG_0);
-}
-
-/* The limit's place = the top of the stack, or what is above every address. */
-static void emit_probe_limit(struct bpf_code *c)
-{
-	int known = bpf_label(c);
-
-	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, known);
-	bpf_mov_imm(c, BPF_REG_1, ANYWHERE);
-	bpf_alu_imm(c, BPF_LSH, BPF_REG_1, 31);
-	bpf_place(c, known);
-	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
-}
-
-/* To `near` when the kernel's copy will hold the stack to its end; else r8 = where it will not. */
-static void emit_find_start(struct bpf_code *c, uint32_t stack_bytes, int near)
-{
-	int unknown = bpf_label(c), copy = bpf_label(c), no_hole = bpf_label(c);
-	int found = bpf_label(c), n_near = (int)(stack_bytes / PAGE_BYTES);
-
-	bpf_mov_imm(c, BPF_REG_7, 0);
-	bpf_mov_imm(c, BPF_REG_9, 0);
 	bpf_mov(c, BPF_REG_8, BPF_REG_6);
 	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
-	emit_probe_limit(c);
-	for (int i = 1; i <= n_near; i++)
-		emit_probe_near(c, i);
-	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_4, 0, unknown);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, copy);
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, n_near * PAGE_BYTES);
-	bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, near);
-	bpf_jump(c, copy);
-	bpf_place(c, unknown);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, copy);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_9, 0, copy);
-	/* Absent to the end of the copy: the stack's end, or a hole that is larger still. */
-	for (int i = n_near + 1; i <= SMALL_BYTES / PAGE_BYTES; i++) {
-		emit_probe_page(c, i);
-		bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
-		bpf_alu(c, BPF_OR, BPF_REG_9, BPF_REG_0);
+	bpf_mov_imm(c, BPF_REG_7, PAGE_BYTES);
+	for (int i = 1; i < NEAR_BYTES / PAGE_BYTES; i++) {
+		bpf_stack_address(c, BPF_REG_1, AT_WORD);
+		bpf_mov_imm(c, BPF_REG_2, 8);
+		bpf_mov(c, BPF_REG_3, BPF_REG_8);
+		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+		bpf_call(c, BPF_FUNC_probe_read_user);
+		emit_take_if_read(c, (i + 1) * PAGE_BYTES);
 	}
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_9, 0, near);
-	bpf_place(c, copy);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, no_hole);
-	bpf_mov(c, BPF_REG_8, BPF_REG_7);
-	bpf_jump(c, found);
-	bpf_place(c, no_hole);
-	bpf_mov(c, BPF_REG_8, BPF_REG_6);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_8, (int32_t)stack_bytes);
-	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
-	bpf_place(c, found);
+	bpf_alu(c, BPF_ADD, BPF_REG_7, BPF_REG_8);
+	bpf_store(c, BPF_DW, BPF_REG_10, AT_TOP, BPF_REG_7);
 }
 
 /* First: what follows is too long to jump over. */
@@ -356,28 +330,42 @@ static void emit_filter(struct bpf_code *c, const struct task_filter *filter)
 	bpf_place(c, go_on);
 }
 
-void deep_program_make(struct bpf_code *c, const struct bpf_ring *ring, int tops_fd,
-	uint32_t stack_bytes, const struct task_filter *filter)
+/* Counts a sample that there is no room for; none is written. */
+static void emit_lost(struct bpf_code *c, int lost_fd)
 {
-	int leave = bpf_label(c), near = bpf_label(c), small = bpf_label(c), known = bpf_label(c);
+	bpf_load_map_value(c, BPF_REG_1, lost_fd, 0);
+	bpf_mov_imm(c, BPF_REG_2, 1);
+	bpf_atomic(c, BPF_ADD, BPF_REG_1, 0, BPF_REG_2);
+	bpf_return_0(c);
+}
+
+void deep_program_make(
+	struct bpf_code *c, const struct deep_maps *maps, const struct task_filter *filter)
+{
+	static const int sizes[] = {4096, 16384, 65536, NEAR_BYTES};
+	int leave = bpf_label(c), known = bpf_label(c), pages = bpf_label(c), near = bpf_label(c);
+	const struct made m = {c, maps, bpf_label(c)};
 
 	if (filter)
 		emit_filter(c, filter);
-	emit_find_top(c, tops_fd, leave);
-	emit_find_start(c, stack_bytes, near);
-	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, known);
-	bpf_mov(c, BPF_REG_1, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, UNKNOWN_BYTES);
+	emit_find_top(c, maps->tops_fd, leave);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, known);
+	emit_probe_top(c);
 	bpf_place(c, known);
-	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
+	bpf_alu(c, BPF_SUB, BPF_REG_7, BPF_REG_6);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		emit_whole(&m, sizes[i], pages);
+	bpf_place(c, pages);
+	bpf_mov(c, BPF_REG_8, BPF_REG_6);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
-	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, SMALL_BYTES, small);
-	emit_record(c, ring, DEEP_LARGE_BYTES, true, leave);
-	bpf_place(c, small);
-	emit_record(c, ring, SMALL_BYTES, false, leave);
+	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, NEAR_BYTES, near);
+	emit_pages(&m, DEEP_LARGE_BYTES, true);
 	bpf_place(c, near);
-	emit_record_below(c, ring, leave);
+	emit_pages(&m, NEAR_BYTES, false);
+	bpf_place(c, m.full);
+	emit_lost(c, maps->lost_fd);
 	bpf_place(c, leave);
 	bpf_mov_imm(c, BPF_REG_0, 1);
 	bpf_exit(c);

@@ -16,16 +16,23 @@ struct deep_record {
 	uint64_t time;
 	uint64_t cpu;
 	uint64_t sp, ip;
-	uint64_t start;
+	uint64_t
+		start; /* of `bytes`: at the stack pointer, or the start of the page that it is in */
 	uint64_t n;
 	uint64_t tail_start; /* of the tail behind DEEP_LARGE_BYTES; 0 = there is no tail */
 	uint64_t n_below;    /* of the last bytes of `below`, which end at sp */
-	uint8_t below[DEEP_BELOW_BYTES];
+	uint8_t below[DEEP_BELOW_BYTES]; /* right before `bytes`: both may be read at once */
 	uint8_t bytes[];
 };
 
-/* `tops_fd`: a map of tid -> end of its stack; `stack_bytes`: of the kernel's copy; `filter`: may be NULL. */
-void deep_program_make(struct bpf_code *c, const struct bpf_ring *ring, int tops_fd,
-	uint32_t stack_bytes, const struct task_filter *filter);
+struct deep_maps {
+	const struct bpf_ring *ring;
+	int tops_fd; /* tid -> end of its stack */
+	int lost_fd; /* one number: samples that the ring had no room for */
+};
+
+/* `filter`: may be NULL. */
+void deep_program_make(
+	struct bpf_code *c, const struct deep_maps *maps, const struct task_filter *filter);
 
 #endif

@@ -31,7 +31,7 @@ struct kept {
 	bool is_taken;
 	uint8_t n_below;
 	uint8_t below[DEEP_BELOW_BYTES];
-	struct deep_stack *stack; /* owned until it is taken; NULL = the kernel's copy is whole */
+	struct deep_stack *stack; /* owned until it is taken; NULL = nothing could be read */
 	uint32_t next;		  /* of the same CPU: index + 1, 0 = none */
 };
 
@@ -47,22 +47,28 @@ struct deep_stacks {
 	struct bpf_ring ring;
 	int program_fd;
 	int tops_fd; /* tid -> end of its stack */
+	int lost_fd; /* samples without room in the ring */
 	VEC(struct kept) kept;
 	struct map by_cpu; /* union kept_list */
 };
 
-/* Where stacks end, by thread; the oldest are forgotten when there are too many. */
-static int open_tops(struct deep_stacks *d, struct err *err)
+static int open_maps(struct deep_stacks *d, struct err *err)
 {
-	struct bpf_map_spec spec = {
+	/* Where stacks end, by thread; the oldest are forgotten when there are too many. */
+	static const struct bpf_map_spec tops = {
 		BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), TOPS_MAX, 0, ""};
+	static const struct bpf_map_spec lost = {
+		BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t), 1, 0, ""};
 
-	d->tops_fd = bpf_map_open(&spec);
-	return d->tops_fd < 0 ? err_sys(err, -d->tops_fd, "BPF map: cannot be made") : 0;
+	d->tops_fd = bpf_map_open(&tops);
+	if (d->tops_fd < 0)
+		return err_sys(err, -d->tops_fd, "BPF map: cannot be made");
+	d->lost_fd = bpf_map_open(&lost);
+	return d->lost_fd < 0 ? err_sys(err, -d->lost_fd, "BPF map: cannot be made") : 0;
 }
 
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
-	const struct task_filter *filter, struct err *err)
+int deep_stacks_open(
+	struct deep_stacks **out, size_t n_cpus, const struct task_filter *filter, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
 	struct bpf_code code = {0};
@@ -71,12 +77,13 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cp
 
 	while (ring_bytes < n_cpus * RING_BYTES_A_CPU && ring_bytes < RING_BYTES_MAX)
 		ring_bytes *= 2;
-	d->program_fd = d->tops_fd = -1;
+	d->program_fd = d->tops_fd = d->lost_fd = -1;
 	rc = bpf_ring_open(&d->ring, ring_bytes, err);
 	if (rc == 0)
-		rc = open_tops(d, err);
+		rc = open_maps(d, err);
 	if (rc == 0) {
-		deep_program_make(&code, &d->ring, d->tops_fd, stack_bytes, filter);
+		deep_program_make(
+			&code, &(struct deep_maps){&d->ring, d->tops_fd, d->lost_fd}, filter);
 		rc = d->program_fd =
 			bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
 		bpf_code_release(&code);
@@ -98,6 +105,7 @@ void deep_stacks_close(struct deep_stacks *d)
 	map_release(&d->by_cpu);
 	fd_cleanup(&d->program_fd);
 	fd_cleanup(&d->tops_fd);
+	fd_cleanup(&d->lost_fd);
 	bpf_ring_close(&d->ring);
 	free(d);
 }
@@ -119,6 +127,14 @@ void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top)
 	bpf_map_update(d->tops_fd, &tid, &top);
 }
 
+uint64_t deep_stacks_n_lost(const struct deep_stacks *d)
+{
+	uint64_t n = 0;
+	uint32_t key = 0;
+
+	return bpf_map_find(d->lost_fd, &key, &n) == 0 ? n : 0;
+}
+
 /* Puts the last record that was kept, or moved, behind those of its CPU. */
 static void link_kept(struct deep_stacks *d, size_t i)
 {
@@ -134,18 +150,20 @@ static void link_kept(struct deep_stacks *d, size_t i)
 	*value = list.both;
 }
 
-static struct deep_stack *new_stack(const struct deep_record *r, bool has_tail)
+/* The first `skip` bytes are below the stack pointer. */
+static struct deep_stack *new_stack(const struct deep_record *r, size_t skip, bool has_tail)
 {
-	size_t n_bytes = sizeof(struct deep_stack) + r->n + (has_tail ? DEEP_TAIL_BYTES : 0);
+	size_t n = r->n - skip,
+	       n_bytes = sizeof(struct deep_stack) + n + (has_tail ? DEEP_TAIL_BYTES : 0);
 	struct deep_stack *stack = mem_alloc(n_bytes);
 	uint8_t *to = (uint8_t *)(stack + 1);
 
-	memcpy(to, r->bytes, r->n);
-	*stack = (struct deep_stack){.start = r->start, .bytes = {to, r->n}, .n_bytes = n_bytes};
+	memcpy(to, r->bytes + skip, n);
+	*stack = (struct deep_stack){.bytes = {to, n}, .n_bytes = n_bytes};
 	if (has_tail) {
-		memcpy(to + r->n, r->bytes + DEEP_LARGE_BYTES, DEEP_TAIL_BYTES);
+		memcpy(to + n, r->bytes + DEEP_LARGE_BYTES, DEEP_TAIL_BYTES);
 		stack->tail_start = r->tail_start;
-		stack->tail = (struct span){to + r->n, DEEP_TAIL_BYTES};
+		stack->tail = (struct span){to + n, DEEP_TAIL_BYTES};
 	}
 	return stack;
 }
@@ -162,8 +180,8 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 		return;
 	k.n_below = (uint8_t)r->n_below;
 	memcpy(k.below, r->below, sizeof(k.below));
-	if (r->n || has_tail)
-		k.stack = new_stack(r, has_tail);
+	if (r->n > r->sp - r->start)
+		k.stack = new_stack(r, r->sp - r->start, has_tail);
 	vec_push(&d->kept, k);
 	link_kept(d, d->kept.n - 1);
 }
@@ -214,6 +232,16 @@ struct deep_stack *deep_stacks_take(
 	*n_below = k->n_below;
 	memcpy(below, k->below, sizeof(k->below));
 	return k->stack;
+}
+
+struct deep_stack *deep_stack_cut(struct deep_stack *stack, size_t n_bytes)
+{
+	size_t n = stack->bytes.n < n_bytes ? stack->bytes.n : n_bytes;
+
+	stack = mem_realloc(stack, sizeof(*stack) + n);
+	*stack = (struct deep_stack){
+		.bytes = {(uint8_t *)(stack + 1), n}, .n_bytes = sizeof(*stack) + n};
+	return stack;
 }
 
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel's copy of a stack lacks. A sample record cannot be larger than 64 KiB, and so
- * neither can its stack copy. Where BPF is permitted, a small program runs at each sample, before
- * the kernel takes its copy. When the stack goes on beyond the copy, or has a hole in it (pages of
- * a large local buffer that were never touched: the kernel's copy ends there), it copies the pages
- * that follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the
- * same interrupt, so they belong together exactly.
+ * Stacks, whole. The kernel can copy a stack into its sample, but a record cannot be larger than 64 KiB,
+ * the copy ends at the first page that was never touched (of a large local buffer), and it takes as much as it
+ * may, of which most stacks need little. Where BPF is permitted, a small program runs at each sample instead,
+ * and copies the stack to its end, up to DEEP_STACK_BYTES_MAX, into a ring of its own; in the middle of larger ones
+ * something is left out. Record and sample are made in the same interrupt, so they belong together exactly.
  *
- * The kernel's copy begins at the stack pointer. Code may keep words below it (the red zone of the
- * x86-64 ABI), its caller's frame among them, so that the program copies those of each sample.
+ * Code may keep words below the stack pointer (the red zone of the x86-64 ABI), its caller's frame among
+ * them, so that the program copies those of each sample.
  *
  * Where a thread's stack ends is known once one of its samples has been walked to the end; until
  * then what is readable is copied, up to a smaller limit.
@@ -28,11 +27,10 @@
 struct deep_stacks;
 struct task_filter;
 
-/* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The copy
- * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. The program drops the
- * samples of tasks that `filter` does not follow; NULL: none. */
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
-	const struct task_filter *filter, struct err *err);
+/* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The ring grows
+ * with the number of CPUs. The program drops the samples of tasks that `filter` does not follow; NULL: none. */
+int deep_stacks_open(
+	struct deep_stacks **out, size_t n_cpus, const struct task_filter *filter, struct err *err);
 void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
@@ -45,25 +43,27 @@ void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top);
 
 /* Takes what has come; call after the perf rings have been emptied. */
 void deep_stacks_collect(struct deep_stacks *d);
-/* What continues the stack of a sample: bytes from `start` (at or a little below the end of the
- * kernel's copy) on, pages that were never touched as zeros; and, when the stack is longer than
- * that, its outermost part. */
+/* The stack of a sample: bytes from the stack pointer on, pages that were never touched as zeros; and, when
+ * the stack is longer than that, its outermost part. */
 struct deep_stack {
-	uint64_t start;
 	struct span bytes;
 	uint64_t tail_start;
 	struct span tail; /* empty when `bytes` reach the end */
 	size_t n_bytes;	  /* of this block, in which both parts are */
 };
+/* The same stack (which may have moved) with no more than its first bytes. */
+struct deep_stack *deep_stack_cut(struct deep_stack *stack, size_t n_bytes);
 /* What tells samples apart: the registers are those where user mode was left. */
 struct deep_key {
 	uint64_t time, sp, ip;
 	uint32_t cpu; /* that it was taken on */
 };
-/* How the stack of a sample goes on; NULL when that is not known, else free() it. The last *n_below of
+/* The stack of a sample; NULL when it could not be read, else free() it. The last *n_below of
  * the DEEP_BELOW_BYTES at `below` are then what ends at its stack pointer. */
 struct deep_stack *deep_stacks_take(
 	struct deep_stacks *d, const struct deep_key *key, uint8_t *below, uint8_t *n_below);
+/* Samples that were not written because the ring was full. */
+uint64_t deep_stacks_n_lost(const struct deep_stacks *d);
 /* Drops what belongs to samples older than `time`. */
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time);
 

@@ -333,10 +333,8 @@ static int add_failure(pid_t pid, unsigned cpu, int errnum, struct err *err)
 /* What runs at each sample of an event. */
 static int attach_program(struct perf_set *set, int fd, struct err *err)
 {
-	if (set->deep && deep_stacks_attach(set->deep, fd, NULL) == 0)
-		return 0;
-	deep_stacks_close(set->deep); /* those that have it keep it: nobody reads its ring */
-	set->deep = NULL;
+	if (set->deep)
+		return deep_stacks_attach(set->deep, fd, err);
 	return set->filter ? task_filter_attach(set->filter, fd, err) : 0;
 }
 
@@ -549,6 +547,29 @@ static int settle_sizes(struct perf_set *set, const struct perf_options *o, stru
 	return rc;
 }
 
+/* Whether each event that is sampled takes the program: then the kernel need copy nothing. */
+static int leave_stacks_to_bpf(struct perf_set *set, struct err *err)
+{
+	int rc = deep_stacks_open(&set->deep, set->n_rings, set->filter, err);
+
+	for (size_t i = 0; i < set->n_attrs && rc == 0; i++) {
+		FD_AUTO fd = perf_event_open(&set->attrs[i], 0, (int)set->rings[0].cpu);
+
+		rc = fd < 0 ? err_sys(err, errno, "perf events: cannot open")
+			    : deep_stacks_attach(set->deep, fd, err);
+	}
+	if (rc < 0) {
+		deep_stacks_close(set->deep);
+		set->deep = NULL;
+		return rc;
+	}
+	for (size_t i = 0; i < set->n_attrs; i++) {
+		set->attrs[i].sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
+		set->attrs[i].sample_stack_user = 0;
+	}
+	return 0;
+}
+
 /* Without BPF the kernel's copy is all there is, so it is made as large as it may be. */
 static void settle_deep_stacks(struct perf_set *set, const struct perf_options *o)
 {
@@ -556,7 +577,7 @@ static void settle_deep_stacks(struct perf_set *set, const struct perf_options *
 
 	if (!set->stack_bytes || o->pc_only || !o->n_events)
 		return;
-	if (deep_stacks_open(&set->deep, set->stack_bytes, set->n_rings, set->filter, NULL) == 0)
+	if (leave_stacks_to_bpf(set, NULL) == 0)
 		return;
 	if (!o->stack_is_chosen)
 		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);

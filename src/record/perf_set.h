@@ -39,7 +39,7 @@ struct perf_options {
 	uint64_t hz;	      /* for timers and counters; software events fire every time */
 	bool pc_only;	      /* no stacks */
 	bool user_only;	      /* leave the kernel out even where it is permitted */
-	uint32_t stack_bytes; /* of the stack copy; 0 = choose */
+	uint32_t stack_bytes; /* of the kernel's copy, where BPF does not copy all; 0 = choose */
 	bool stack_is_chosen; /* set by perf_set_init */
 	bool no_switches;     /* no context-switch records */
 	enum perf_scope scope;

@@ -55,8 +55,8 @@ void session_add(struct session *s, struct collected_list *list);
 void session_write_trees(struct session *s);
 /* Events are off: looks at what the processes have mapped at this moment. */
 void session_stopped(struct session *s);
-/* Processes the rest, names the frames, writes the end records; `n_completed` stacks were completed beyond
- * the kernel's copy. */
+/* Processes the rest, names the frames, writes the end records; `n_completed` stacks were longer than a
+ * copy by the kernel would be. */
 void session_finish(struct session *s, uint64_t n_completed);
 
 /* CPU time of processes that were made while recording and live on. */

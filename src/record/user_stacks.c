@@ -13,6 +13,7 @@
 
 #define STACK_TOP_SLACK 1024
 #define STACK_FAR	((uint64_t)64 << 20)
+#define TOP_ASKED_MAX	4 /* times that the mapping's end is asked for */
 
 struct user_stacks {
 	struct user_stacks_world world;
@@ -96,13 +97,12 @@ static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *t
 	return true;
 }
 
-/* Beyond the kernel's copy. */
-static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
+/* The outermost part of a very deep stack. */
+static bool read_tail(void *ctx, uint64_t addr, void *to, size_t n)
 {
 	const struct deep_stack *deep = ((struct walk *)ctx)->sample->deep;
 
-	return read_piece(deep->bytes, deep->start, addr, to, n) ||
-	       read_piece(deep->tail, deep->tail_start, addr, to, n);
+	return read_piece(deep->tail, deep->tail_start, addr, to, n);
 }
 
 static bool is_replaced(void *ctx, uint64_t pc)
@@ -231,14 +231,19 @@ static void note_stack_top(struct user_stacks *u, struct thread *thread, uint64_
 	deep_stacks_set_top(u->world.set->deep, thread->tid, top);
 }
 
-/* No walk has reached the end yet: the mapping's end will do. Asked for once. */
+/* No walk has reached the end yet, or one that seemed to did not: the mapping's end will do. */
 static void look_up_stack_top(struct user_stacks *u, struct thread *thread, uint64_t sp)
 {
-	uint64_t end = u->world.set->deep ? proc_mapping_end((pid_t)thread->process->pid, sp) : 0;
+	uint64_t end;
 
-	thread->stack_top = end ? end : 1;
-	if (end)
-		deep_stacks_set_top(u->world.set->deep, thread->tid, end);
+	if (!u->world.set->deep || thread->n_top_asked == TOP_ASKED_MAX)
+		return;
+	thread->n_top_asked++;
+	end = proc_mapping_end((pid_t)thread->process->pid, sp);
+	if (!end)
+		return;
+	thread->stack_top = end;
+	deep_stacks_set_top(u->world.set->deep, thread->tid, end);
 }
 
 /* An instruction with a uprobe, somebody's, is stepped in a copy of it, in a page of the kernel's. */
@@ -258,7 +263,7 @@ uint32_t user_stacks_intern(
 		.java = java_process_of(u->world.java, thread->process)};
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
 		.bytes = c->stack,
-		.read = c->deep ? read_deep : NULL};
+		.read = c->deep && c->deep->tail.n ? read_tail : NULL};
 	struct unwind_callbacks callbacks = {.find_module = find_module,
 		.ctx = &walk,
 		.follows_call = follows_call,
@@ -293,7 +298,7 @@ uint32_t user_stacks_intern(
 		note_stack_top(u, thread, u->frames[n - 1].sp.v);
 	} else {
 		stack = trace_writer_stack(u->world.w, stack, marker_frame(u, end, walk.why));
-		if (!thread->stack_top)
+		if (!thread->stack_top || end == UNWIND_END_STACK_SHORT)
 			look_up_stack_top(u, thread, c->regs.r[CPU_REG_RSP]);
 	}
 	if (is_hooked)
