@@ -99,6 +99,7 @@ bool trace_reader_has_kind(const struct trace_reader *r, uint32_t major, uint32_
 static inline bool trace_reader_has_steps(const struct trace_reader *r)
 {
 	return trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_RUN) ||
+	       trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_SHORT_WAY) ||
 	       trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_WAY);
 }
 /* The times of the stream's first and last record, as the index has them; false when the stream has

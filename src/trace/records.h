@@ -125,8 +125,9 @@ enum record_minor_step {
 	 * many, string. In the stream of its thread. */
 	RECORD_STEP_TOLD = 0x06,
 	RECORD_STEP_BLOCKS =
-		0x07, /* with the code; trace/step_ways.h has the payloads of these two */
-	RECORD_STEP_WAY = 0x08
+		0x07, /* with the code; trace/step_ways.h has the payloads of these three */
+	RECORD_STEP_SHORT_WAY = 0x08, /* as older versions wrote it: guesses by fewer blocks */
+	RECORD_STEP_WAY = 0x09
 };
 
 enum record_minor_process {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Blocks and ways to and from bytes; docs/format/steps.md is the text to this. The guesses are those of a simple
- * branch predictor: what came last behind the same four blocks; what came last, and before that, behind this block
- * when that was wrong.
+ * branch predictor: what came last behind the same blocks (some six of them); what came last, and before that, behind
+ * this block when that was wrong.
  */
 #include "trace/step_ways.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -97,14 +98,23 @@ int step_blocks_next(struct step_blocks_walk *w, struct step_block *block)
 
 /* --- guesses ------------------------------------------------------------------------------- */
 
-static void guesses_begin(struct step_guesses *g, uint32_t block)
+static void guesses_begin(
+	struct step_guesses *g, const struct step_guess_rule *rule, uint32_t block)
 {
-	memset(g->by_history, 0, sizeof(g->by_history));
+	if (!g->by_history) {
+		g->by_history = mem_calloc(STEP_WAY_CONTEXTS, sizeof(*g->by_history));
+		g->way = 0;
+	}
+	g->way += STEP_GUESS_WAY_UNIT;
+	if (!g->way) { /* all numbers of ways are used up */
+		memset(g->by_history, 0, STEP_WAY_CONTEXTS * sizeof(*g->by_history));
+		g->way = STEP_GUESS_WAY_UNIT;
+	}
 	for (size_t i = 0; i < g->touched.n; i++)
 		g->by_block.v[g->touched.v[i]] = (struct step_pair){0};
 	g->touched.n = 0;
-	g->history = 0;
-	step_guess_went(g, block);
+	g->history = step_guess_history(rule, 0, block);
+	g->last = block;
 }
 
 static struct step_pair *pair_of(struct step_guesses *g, uint32_t block)
@@ -124,10 +134,9 @@ static struct step_pair *pair_of(struct step_guesses *g, uint32_t block)
 	return p;
 }
 
-/* What came is remembered. */
-static void learn(uint32_t *guess, struct step_pair *p, uint32_t block)
+/* What came behind a block is remembered. */
+static void learn(struct step_pair *p, uint32_t block)
 {
-	*guess = block + 1;
 	if (p->newer == block + 1)
 		return;
 	p->older = p->newer;
@@ -136,6 +145,8 @@ static void learn(uint32_t *guess, struct step_pair *p, uint32_t block)
 
 static void guesses_release(struct step_guesses *g)
 {
+	free(g->by_history);
+	g->by_history = NULL;
 	vec_release(&g->by_block);
 	vec_release(&g->touched);
 }
@@ -150,22 +161,85 @@ void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, ui
 	c->n_right = 0;
 	buf_reset(&c->tokens);
 	buf_reset(&c->rounds);
-	guesses_begin(&c->guesses, block);
+	guesses_begin(&c->guesses, &STEP_GUESS_RULE, block);
 }
 
-void step_way_missed(struct step_way_coder *c, uint32_t *guess, uint32_t block)
+/* Which of the blocks were not guessed, by their index; returns how many. What comes is remembered in any case, and
+ * nothing branches: wrong guesses come as they like, and the processor would guess them wrongly, too. */
+static size_t find_missed(
+	struct step_guesses *g, const uint32_t *blocks, size_t n, uint16_t *missed)
 {
-	struct step_guesses *g = &c->guesses;
-	struct step_pair *p = pair_of(g, g->last);
+	const struct step_guess_rule rule = STEP_GUESS_RULE;
+	uint32_t *by_history = g->by_history, history = g->history, way = g->way;
+	size_t n_missed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *guess = &by_history[step_guess_place(&rule, history)];
+		uint32_t is = way | (blocks[i] + 1);
+
+		missed[n_missed] = (uint16_t)i;
+		n_missed += *guess != is;
+		*guess = is;
+		history = step_guess_history(&rule, history, blocks[i]);
+	}
+	g->history = history;
+	return n_missed;
+}
+
+static uint8_t *put_uleb(uint8_t *to, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (uint8_t)(v | 0x80);
+	*to++ = (uint8_t)v;
+	return to;
+}
+
+/* Two numbers each, of 64 and of 33 bits. */
+#define TOKEN_BYTES_MAX 15u
+
+/* The token of a block that came behind `last` and was not guessed. */
+static uint8_t *put_missed(
+	struct step_guesses *g, uint8_t *to, uint64_t n_right, uint32_t last, uint32_t block)
+{
+	struct step_pair *p = pair_of(g, last);
 	enum code code = p->newer == block + 1	 ? CODE_NEWER
 			 : p->older == block + 1 ? CODE_OLDER
 						 : CODE_NUMBER;
 
-	buf_put_uleb(&c->tokens, 4 * c->n_right + code);
-	c->n_right = 0;
+	to = put_uleb(to, 4 * n_right + code);
 	if (code == CODE_NUMBER)
-		buf_put_uleb(&c->tokens, zigzag((uint64_t)block - g->last));
-	learn(guess, p, block);
+		to = put_uleb(to, zigzag((uint64_t)block - last));
+	learn(p, block);
+	return to;
+}
+
+static void add_some(struct step_way_coder *c, const uint32_t *blocks, size_t n)
+{
+	uint8_t tokens[STEP_WAY_BLOCKS_AT_ONCE * TOKEN_BYTES_MAX], *to = tokens;
+	uint16_t missed[STEP_WAY_BLOCKS_AT_ONCE];
+	struct step_guesses *g = &c->guesses;
+	size_t n_missed = find_missed(g, blocks, n, missed), from = 0;
+
+	for (size_t k = 0; k < n_missed; k++) {
+		size_t i = missed[k];
+
+		to = put_missed(
+			g, to, c->n_right + (i - from), i ? blocks[i - 1] : g->last, blocks[i]);
+		c->n_right = 0;
+		from = i + 1;
+	}
+	c->n_right += n - from;
+	g->last = blocks[n - 1];
+	if (to != tokens)
+		buf_put(&c->tokens, tokens, (size_t)(to - tokens));
+}
+
+void step_way_add(struct step_way_coder *c, const uint32_t *blocks, size_t n)
+{
+	for (size_t some; n; blocks += some, n -= some) {
+		some = n < STEP_WAY_BLOCKS_AT_ONCE ? n : STEP_WAY_BLOCKS_AT_ONCE;
+		add_some(c, blocks, some);
+	}
 }
 
 void step_way_rounds(struct step_way_coder *c, uint64_t rounds)
@@ -219,7 +293,7 @@ bool step_way_head(struct step_way_head *head, struct span payload)
 	return take_head(&c, head, &n_tokens);
 }
 
-bool step_way_open(struct step_way_walk *w, struct span payload)
+bool step_way_open(struct step_way_walk *w, uint32_t minor, struct span payload)
 {
 	struct cursor c = cursor_of(payload);
 	uint64_t n_tokens;
@@ -229,7 +303,8 @@ bool step_way_open(struct step_way_walk *w, struct span payload)
 	w->tokens = cursor_of((struct span){c.p, (size_t)n_tokens});
 	w->rounds = cursor_of((struct span){c.p + n_tokens, cursor_left(&c) - (size_t)n_tokens});
 	w->has_token = w->is_begun = false;
-	guesses_begin(&w->guesses, w->head.start);
+	w->rule = minor == RECORD_STEP_SHORT_WAY ? STEP_GUESS_SHORT_RULE : STEP_GUESS_RULE;
+	guesses_begin(&w->guesses, &w->rule, w->head.start);
 	return true;
 }
 
@@ -243,8 +318,8 @@ static bool take_token(struct step_way_walk *w)
 	return w->has_token;
 }
 
-/* What came in place of the guess; false: damaged. */
-static bool take_missed(struct step_way_walk *w, uint32_t *block)
+/* What came in place of `guess`; false: damaged. */
+static bool take_missed(struct step_way_walk *w, uint32_t *guess, uint32_t *block)
 {
 	struct step_guesses *g = &w->guesses;
 	struct step_pair *p = pair_of(g, g->last);
@@ -258,12 +333,16 @@ static bool take_missed(struct step_way_walk *w, uint32_t *block)
 	if (w->tokens.failed || number >= STEP_BLOCKS_MAX)
 		return false;
 	*block = (uint32_t)number;
-	learn(step_guess(g), p, *block);
+	*guess = g->way | (*block + 1);
+	learn(p, *block);
 	return true;
 }
 
 int step_way_next(struct step_way_walk *w, uint32_t *block)
 {
+	struct step_guesses *g = &w->guesses;
+	uint32_t *guess;
+
 	if (!w->is_begun) {
 		w->is_begun = true;
 		*block = w->head.start;
@@ -271,19 +350,19 @@ int step_way_next(struct step_way_walk *w, uint32_t *block)
 	}
 	if (!w->has_token && !take_token(w))
 		return -1;
+	guess = &g->by_history[step_guess_place(&w->rule, g->history)];
 	if (w->n_right) {
-		uint32_t guess = *step_guess(&w->guesses);
-
-		if (!guess)
+		if (*guess - g->way >= STEP_GUESS_WAY_UNIT) /* nothing was there yet */
 			return -1;
 		w->n_right--;
-		*block = guess - 1;
+		*block = *guess - g->way - 1;
 	} else if (w->code == CODE_END) {
 		return cursor_left(&w->tokens) || cursor_left(&w->rounds) ? -1 : 0;
-	} else if (!take_missed(w, block)) {
+	} else if (!take_missed(w, guess, block)) {
 		return -1;
 	}
-	step_guess_went(&w->guesses, *block);
+	g->history = step_guess_history(&w->rule, g->history, *block);
+	g->last = *block;
 	return 1;
 }
 

@@ -3,7 +3,8 @@
  * The payloads of step records (0x57) that tell of blocks, to and from bytes; docs/format/steps.md is the text to this.
  *
  *   BLOCKS  instructions that are executed one behind the other: where, and how long each is
- *   WAY	   the same as a run (trace/step_records.h), as the numbers of the blocks that a thread went through
+ *   WAY	   the same as a run (trace/step_records.h), as the numbers of the blocks that a thread went through;
+ *	   SHORT_WAY, which is only read, guesses by another rule
  *
  * A way is a row of guesses: which block comes next is guessed from those before, by a rule that writer and
  * reader share, and what is written is how many guesses in a row were right, and what came instead of a wrong
@@ -18,6 +19,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/span.h"
+#include "trace/records.h"
 #include "trace/step_records.h"
 
 #define STEP_BLOCK_INSNS_MAX 64
@@ -55,38 +57,47 @@ int step_blocks_next(struct step_blocks_walk *w, struct step_block *block);
 
 /* --- guesses ------------------------------------------------------------------------------ */
 
-#define STEP_WAY_CONTEXTS 4096u
+#define STEP_WAY_CONTEXTS 65536u
 
 /* Numbers + 1 of blocks. */
 struct step_pair {
 	uint32_t newer, older;
 };
 
+/* How a block goes into the history, and where a history has its place. */
+struct step_guess_rule {
+	unsigned shift;
+	uint32_t factor;
+	unsigned place_shift;
+};
+#define STEP_GUESS_RULE                                                                            \
+	((struct step_guess_rule){.shift = 5, .factor = 0x85ebca6bu, .place_shift = 16})
+#define STEP_GUESS_SHORT_RULE ((struct step_guess_rule){.shift = 8, .factor = 1, .place_shift = 20})
+
 /* What the guesses are made from; both sides have the same at each block. */
 struct step_guesses {
 	uint32_t history; /* of the blocks before */
 	uint32_t last;	  /* block */
-	uint32_t by_history
-		[STEP_WAY_CONTEXTS]; /* number + 1 of what came last behind this history; 0: nothing did */
+	/* What came last behind a history: number + 1, and which way it was in. Of another way than this one, or 0:
+	 * nothing did. So most ways begin without touching all of it. STEP_WAY_CONTEXTS of them. */
+	uint32_t *by_history;
+	uint32_t way; /* STEP_GUESS_WAY_UNIT times 1 to 127 */
 	/* What came behind a block when it was guessed wrongly: the last one, and another one. */
 	VEC(struct step_pair) by_block;
 	VEC(uint32_t) touched; /* rows of by_block that are not 0 */
 };
 
-static inline uint32_t step_guess_place(uint32_t history)
+#define STEP_GUESS_WAY_UNIT (1u << 25) /* numbers + 1 are below it */
+
+static inline uint32_t step_guess_place(const struct step_guess_rule *rule, uint32_t history)
 {
-	return history * 0x9e3779b1u >> 20;
+	return history * 0x9e3779b1u >> rule->place_shift;
 }
 
-static inline uint32_t *step_guess(struct step_guesses *g)
+static inline uint32_t step_guess_history(
+	const struct step_guess_rule *rule, uint32_t history, uint32_t block)
 {
-	return &g->by_history[step_guess_place(g->history)];
-}
-
-static inline void step_guess_went(struct step_guesses *g, uint32_t block)
-{
-	g->history = (g->history << 8) + block;
-	g->last = block;
+	return (history << rule->shift) + block * rule->factor;
 }
 
 /* --- ways --------------------------------------------------------------------------------- */
@@ -109,18 +120,9 @@ struct step_way_coder {
 /* Empty, ready for its first block, which is no guess; keeps the memory. */
 void step_way_begin(struct step_way_coder *c, uint64_t first, uint32_t space, uint32_t generation,
 	uint32_t block);
-/* It went to this block, and not to the one that was guessed. */
-void step_way_missed(struct step_way_coder *c, uint32_t *guess, uint32_t block);
-static inline void step_way_add(struct step_way_coder *c, uint32_t block)
-{
-	uint32_t *guess = step_guess(&c->guesses);
-
-	if (__builtin_expect(*guess == block + 1, 1))
-		c->n_right++;
-	else
-		step_way_missed(c, guess, block);
-	step_guess_went(&c->guesses, block);
-}
+/* It went to these blocks, one behind the other. */
+#define STEP_WAY_BLOCKS_AT_ONCE 256u
+void step_way_add(struct step_way_coder *c, const uint32_t *blocks, size_t n);
 /* Of the repeated string instruction that comes next in the way: at least 1. */
 void step_way_rounds(struct step_way_coder *c, uint64_t rounds);
 /* Appends the payload to `to`. */
@@ -140,12 +142,17 @@ struct step_way_walk {
 	unsigned code;
 	bool has_token;
 	bool is_begun;
+	struct step_guess_rule rule;
 	struct step_guesses guesses; /* its memory stays from walk to walk */
 };
 /* The head alone. False when the payload is damaged. */
 bool step_way_head(struct step_way_head *head, struct span payload);
-/* In front of its first block. False when damaged. */
-bool step_way_open(struct step_way_walk *w, struct span payload);
+/* In front of its first block; `minor` is the record's. False when damaged. */
+bool step_way_open(struct step_way_walk *w, uint32_t minor, struct span payload);
+static inline bool step_is_way(uint32_t minor)
+{
+	return minor == RECORD_STEP_WAY || minor == RECORD_STEP_SHORT_WAY;
+}
 /* 1: *block; 0: there is none, and the payload ends there; -1: damaged. */
 int step_way_next(struct step_way_walk *w, uint32_t *block);
 /* The rounds of the next repeated string instruction; false: damaged. */

@@ -77,15 +77,16 @@ def way_head(p):
     return head
 
 
-def way_blocks(p, start):
+def way_blocks(p, start, is_short):
     """The numbers of the blocks from the tokens."""
-    history, by_history, by_block = start % U32, {}, {}
+    shift, factor, places = (256, 1, 20) if is_short else (32, 0x85ebca6b, 16)
+    history, by_history, by_block = start * factor % U32, {}, {}
     yield start
     last = start
     while True:
         token = p.uleb()
         for i in range((token >> 2) + 1):
-            place = (history * 0x9e3779b1 % U32) >> 20
+            place = (history * 0x9e3779b1 % U32) >> places
             if i < token >> 2:
                 rest_is(place in by_history, "a guess of nothing")
                 block = by_history[place]
@@ -99,17 +100,17 @@ def way_blocks(p, start):
                 by_history[place] = block
                 if block != newer:
                     by_block[last] = block, newer
-            history = (history * 256 + block) % U32
+            history = (history * shift + block * factor) % U32
             last = block
             yield block
 
 
-def read_way(payload, known):
+def read_way(payload, known, is_short):
     """As read_run; `known` has the blocks by space and number."""
     p = Bytes(payload)
     first, space, generation, n, cut, start, size = way_head(p)
     tokens, steps, left = Bytes(p.take(size)), [], 0
-    for number in way_blocks(tokens, start):
+    for number in way_blocks(tokens, start, is_short):
         rest_is(len(steps) < n and not left, "more blocks than steps")
         rest_is((space, number) in known, "a block that was not told")
         block = known[space, number]
@@ -248,7 +249,7 @@ class Steps:
             if record[3] == 1:
                 run = read_run(record[4])
                 return run[0] + len(run[3])
-            if record[3] == 8:
+            if record[3] in (8, 9):
                 head = way_head(Bytes(record[4]))
                 return head[0] + head[3]
             return read_mark(record[4])[0] if record[3] == 3 else None
@@ -270,8 +271,9 @@ class Steps:
         is_on, space = start == 0, 0
         for time, _, _, minor, payload in records:
             try:
-                if minor in (1, 8):
-                    first, space, generation, steps = read_run(payload) if minor == 1 else read_way(payload, self.blocks)
+                if minor in (1, 8, 9):
+                    first, space, generation, steps = (
+                        read_run(payload) if minor == 1 else read_way(payload, self.blocks, minor == 8))
                     for i, (address, times) in enumerate(steps):
                         if first + i < start:
                             continue

@@ -185,14 +185,14 @@ static void try_blocks(struct span payload)
 #define WAY_NUMBERS_MAX 65536u /* a reader has as many as were told, and stops at others */
 
 /* The blocks of a way make the same way again. */
-static void try_way(struct span payload)
+static void try_way(struct span payload, uint32_t minor)
 {
 	static struct step_way_walk w, again; /* too large for a stack */
 	static struct step_way_coder c;
 	VEC(uint32_t) all = {0};
 	struct buf b = {0};
 	uint32_t block;
-	int rc = step_way_open(&w, payload) ? 1 : -1;
+	int rc = step_way_open(&w, minor, payload) ? 1 : -1;
 
 	while (rc > 0 && all.n < WAY_BLOCKS_MAX && (rc = step_way_next(&w, &block)) > 0) {
 		if (block >= WAY_NUMBERS_MAX)
@@ -201,12 +201,11 @@ static void try_way(struct span payload)
 	}
 	if (rc == 0) {
 		step_way_begin(&c, w.head.first, w.head.space, w.head.generation, all.v[0]);
-		for (size_t i = 1; i < all.n; i++)
-			step_way_add(&c, all.v[i]);
+		step_way_add(&c, all.v + 1, all.n - 1);
 		c.head.n = w.head.n;
 		c.head.cut = w.head.cut;
 		step_way_end(&c, &b);
-		need(step_way_open(&again, buf_span(&b)));
+		need(step_way_open(&again, RECORD_STEP_WAY, buf_span(&b)));
 		for (size_t i = 0; i < all.n; i++)
 			need(step_way_next(&again, &block) == 1 && block == all.v[i]);
 		need(step_way_next(&again, &block) == 0);
@@ -222,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!n)
 		return 0;
 	payload = (struct span){data + 1, n - 1};
-	switch (data[0] % 8) {
+	switch (data[0] % 8) { /* of ways there are two */
 	case RECORD_STEP_RUN:
 		try_run(payload, 1 + data[0] / 8u);
 		break;
@@ -241,8 +240,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	case RECORD_STEP_BLOCKS:
 		try_blocks(payload);
 		break;
-	case RECORD_STEP_WAY % 8:
-		try_way(payload);
+	case RECORD_STEP_SHORT_WAY % 8:
+		try_way(payload, data[0] / 8 % 2 ? RECORD_STEP_SHORT_WAY : RECORD_STEP_WAY);
 		break;
 	}
 	return 0;

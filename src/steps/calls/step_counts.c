@@ -218,7 +218,7 @@ static void tell_when(struct counter *c, const struct trace_record *record)
 
 	if (record->minor == RECORD_STEP_RUN && step_run_head(&run, record->payload)) {
 		told[1] = run.n;
-	} else if (record->minor == RECORD_STEP_WAY && step_way_head(&way, record->payload)) {
+	} else if (step_is_way(record->minor) && step_way_head(&way, record->payload)) {
 		told[1] = way.n;
 	} else if (record->minor == RECORD_STEP_MARK && step_mark_decode(&mark, record->payload)) {
 		struct buf words = {0};

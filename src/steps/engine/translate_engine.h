@@ -51,7 +51,7 @@ struct translated_edge {
 	uint32_t number; /* of the space, + 1 */
 	uint32_t n;
 };
-#define EDGE_BITS 16
+#define EDGE_BITS 18
 
 struct translated_program {
 	struct translated_rows *rows;

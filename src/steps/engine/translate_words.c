@@ -59,7 +59,7 @@ static inline void go(struct step_session *s, struct translated_thread *d)
 		    0))
 		step_session_begin_way(s, t, d->pending_generation, number);
 	else
-		step_way_add(&t->way, number);
+		step_way_add(&t->way, &number, 1);
 	t->way.head.n += d->pending.n;
 	t->n_steps += d->pending.n;
 	s->n_steps += d->pending.n;
@@ -215,61 +215,20 @@ static void come_to_block(struct translate_engine *e, struct traced_thread *t, u
 
 /* --- words of known blocks ---------------------------------------------------------------------- */
 
-/* Where a row of words is: behind that of the pending row. */
-struct far {
-	const struct translated_edge *edges;
-	const uint32_t *by_history;
-	uint32_t row, history, last, n_steps;
-};
-
 static bool is_edge(const struct translated_edge *edge, uint32_t row, uint32_t next)
 {
 	return edge->row == row + 1 && edge->next == next;
 }
 
-/* While edges are known and their blocks guessed: returns how many words. It calls nothing and writes nothing, so that
- * all of it stays in registers: the recorder spends most of its time here. */
-static __attribute__((noinline)) size_t go_right(struct far *f, const uint32_t *words, size_t n)
+/* It is in one of two places, which are in one cache line. NULL: in neither. */
+static inline const struct translated_edge *known_edge(
+	const struct translated_edge *edges, uint32_t row, uint32_t next)
 {
-	const struct translated_edge *edges = f->edges;
-	const uint32_t *by_history = f->by_history;
-	uint32_t row = f->row, history = f->history, last = f->last, n_steps = f->n_steps;
-	size_t i = 0;
+	uint32_t place = translated_edge_place(row, next);
 
-	for (; i < n; i++) {
-		uint32_t next = words[i];
-		const struct translated_edge *edge = &edges[translated_edge_place(row, next)];
-
-		if (!is_edge(edge, row, next) ||
-			by_history[step_guess_place(history)] != edge->number)
-			break;
-		last = edge->number - 1;
-		history = (history << 8) + last;
-		n_steps += edge->n;
-		row = next;
-	}
-	f->row = row;
-	f->history = history;
-	f->last = last;
-	f->n_steps = n_steps;
-	return i;
-}
-
-/* The block is none that was guessed, or it was not known then. */
-static void go_once(struct step_way_coder *c, struct far *f, const struct translated_edge *edge)
-{
-	uint32_t *guess = &c->guesses.by_history[step_guess_place(f->history)];
-	uint32_t block = edge->number - 1;
-
-	c->guesses.last = f->last;
-	if (*guess == edge->number)
-		c->n_right++;
-	else
-		step_way_missed(c, guess, block);
-	f->history = (f->history << 8) + block;
-	f->last = block;
-	f->n_steps += edge->n;
-	f->row = edge->next;
+	if (__builtin_expect(is_edge(&edges[place], row, next), 1))
+		return &edges[place];
+	return is_edge(&edges[place ^ 1], row, next) ? &edges[place ^ 1] : NULL;
 }
 
 static bool is_known(const struct translated_program *p, uint32_t row)
@@ -277,30 +236,50 @@ static bool is_known(const struct translated_program *p, uint32_t row)
 	return row < p->fast.n && p->fast.v[row].number && !p->fast.v[row].flags;
 }
 
-/* What was executed when it came from the one to the other, as one block. NULL: that needs a closer look. */
-static const struct translated_edge *find_edge(
+/* What was executed when it came from the one to the other, as one block, becomes known. False: that needs a closer
+ * look. */
+static bool learn_edge(
 	struct translated_program *p, struct step_space *space, uint32_t row, uint32_t next)
 {
-	struct translated_edge *edge = &p->edges[translated_edge_place(row, next)];
-	uint32_t last, n = 0, number;
+	uint32_t place = translated_edge_place(row, next), last, n = 0, number;
 
-	if (is_edge(edge, row, next))
-		return edge;
 	if (!is_known(p, next))
-		return NULL;
+		return false;
 	last = translated_rows_left(p->rows, row, translated_rows_get(p->rows, next)->pc);
 	if (last == UINT32_MAX)
-		return NULL;
+		return false;
 	for (uint32_t i = row; i <= last; i++) {
 		if (!is_known(p, i))
-			return NULL;
+			return false;
 		n += p->fast.v[i].n;
 	}
 	number = last == row ? p->fast.v[row].number : translated_join(p, space, row, last);
 	if (!number)
-		return NULL;
-	*edge = (struct translated_edge){row + 1, next, number, n};
-	return edge;
+		return false;
+	p->edges[place ^ 1] = p->edges[place];
+	p->edges[place] = (struct translated_edge){row + 1, next, number, n};
+	return true;
+}
+
+/* The words of known edges, the first of which comes from `row`, as numbers of blocks; returns how many. It calls
+ * nothing, and no word has to wait for the one before: the recorder spends much of its time here. */
+static __attribute__((noinline)) size_t look_up(const struct translated_edge *edges, uint32_t row,
+	const uint32_t *words, size_t n, uint32_t *blocks, uint32_t *n_steps)
+{
+	uint32_t sum = 0;
+	size_t i = 0;
+
+	for (; i < n; i++) {
+		const struct translated_edge *edge = known_edge(edges, row, words[i]);
+
+		if (!edge)
+			break;
+		blocks[i] = edge->number - 1;
+		sum += edge->n;
+		row = words[i];
+	}
+	*n_steps += sum;
+	return i;
 }
 
 /* Words while the way has room: each is that of a row which came behind those that the one in front implies. Returns
@@ -309,34 +288,30 @@ static size_t go_far(struct translate_engine *e, struct translated_program *p,
 	struct translated_thread *d, const uint32_t *words, size_t n)
 {
 	struct step_way_coder *c = &d->track->way;
-	struct far f = {p->edges, c->guesses.by_history, d->pending_row, c->guesses.history,
-		c->guesses.last, c->head.n};
-	uint32_t before = f.n_steps;
-	const struct translated_edge *edge;
+	uint32_t blocks[STEP_WAY_BLOCKS_AT_ONCE], row = d->pending_row, n_steps, all = 0;
 	size_t i = 0;
 
 	while (i < n && !step_way_is_full(c)) {
-		size_t room = (STEP_WAY_STEPS_MAX - f.n_steps) / STEP_BLOCK_INSNS_MAX;
-		size_t right = go_right(&f, words + i, n - i < room ? n - i : room);
+		size_t room = (STEP_WAY_STEPS_MAX - c->head.n) / STEP_BLOCK_INSNS_MAX, some;
 
-		c->n_right += right;
-		i += right;
-		if (i < n && right < room) {
-			edge = find_edge(p, d->track->space, f.row, words[i]);
-			if (!edge)
-				break;
-			go_once(c, &f, edge);
-			i++;
-		}
-		c->head.n = f.n_steps;
+		room = room < STEP_WAY_BLOCKS_AT_ONCE ? room : STEP_WAY_BLOCKS_AT_ONCE;
+		n_steps = 0;
+		some = look_up(
+			p->edges, row, words + i, n - i < room ? n - i : room, blocks, &n_steps);
+		if (!some && !learn_edge(p, d->track->space, row, words[i]))
+			break;
+		if (!some)
+			continue; /* it is known now */
+		step_way_add(c, blocks, some);
+		c->head.n += n_steps;
+		all += n_steps;
+		i += some;
+		row = words[i - 1];
 	}
-	c->guesses.history = f.history;
-	c->guesses.last = f.last;
-	c->head.n = f.n_steps;
-	d->track->n_steps += f.n_steps - before;
-	e->s->n_steps += f.n_steps - before;
-	d->pending_row = f.row;
-	d->pending = p->fast.v[f.row];
+	d->track->n_steps += all;
+	e->s->n_steps += all;
+	d->pending_row = row;
+	d->pending = p->fast.v[row];
 	return i;
 }
 

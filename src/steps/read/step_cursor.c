@@ -179,8 +179,10 @@ static void pass_steps(struct step_cursor *c)
 static int take_run(
 	struct step_cursor *c, const struct trace_run_record *record, struct step_item *item)
 {
-	c->is_way = c->s->minors[record->kind] == RECORD_STEP_WAY;
-	if (c->is_way ? !way_steps_open(&c->way, &c->s->blocks, record->payload)
+	uint32_t minor = c->s->minors[record->kind];
+
+	c->is_way = step_is_way(minor);
+	if (c->is_way ? !way_steps_open(&c->way, &c->s->blocks, minor, record->payload)
 		      : !step_run_open(&c->walk, record->payload))
 		return damaged_record(c, item, "a run of steps");
 	c->is_in_run = true;
@@ -262,6 +264,7 @@ static int take_record(struct step_cursor *c, struct step_item *item)
 	switch (minor) {
 	case RECORD_STEP_RUN:
 	case RECORD_STEP_WAY:
+	case RECORD_STEP_SHORT_WAY:
 		return take_run(c, &record, item);
 	case RECORD_STEP_MARK:
 		return take_mark(c, &record, item);

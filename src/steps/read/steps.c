@@ -192,7 +192,7 @@ bool steps_record_number(uint32_t minor, struct span payload, uint64_t *number, 
 		*behind = head.first + head.n;
 		return true;
 	}
-	if (minor == RECORD_STEP_WAY && step_way_head(&way, payload)) {
+	if (step_is_way(minor) && step_way_head(&way, payload)) {
 		*number = way.first;
 		*behind = way.first + way.n;
 		return true;

@@ -54,10 +54,11 @@ static bool find_block(struct way_steps *w, uint32_t number)
 	return true;
 }
 
-bool way_steps_open(struct way_steps *w, const struct way_blocks *blocks, struct span payload)
+bool way_steps_open(
+	struct way_steps *w, const struct way_blocks *blocks, uint32_t minor, struct span payload)
 {
 	w->blocks = blocks;
-	if (!step_way_open(&w->walk, payload))
+	if (!step_way_open(&w->walk, minor, payload))
 		return false;
 	w->n_left = w->walk.head.n;
 	w->at = w->block.n = 0;

@@ -45,8 +45,9 @@ struct way_steps {
 		uint32_t index;
 	} cache[WAY_CACHE_ROWS];
 };
-/* False when the payload is damaged. */
-bool way_steps_open(struct way_steps *w, const struct way_blocks *blocks, struct span payload);
+/* `minor` is the record's. False when the payload is damaged. */
+bool way_steps_open(
+	struct way_steps *w, const struct way_blocks *blocks, uint32_t minor, struct span payload);
 /* As step_run_take(). */
 int way_steps_take(struct way_steps *w, struct step_at *to, uint32_t max);
 void way_steps_release(struct way_steps *w);
