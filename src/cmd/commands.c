@@ -8,6 +8,7 @@ const struct command *const commands[] = {
 	&command_record,
 	&command_report,
 	&command_view,
+	&command_diff,
 	&command_import,
 	&command_export,
 	&command_symbols,

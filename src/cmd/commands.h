@@ -7,6 +7,7 @@
 extern const struct command command_record;
 extern const struct command command_report;
 extern const struct command command_view;
+extern const struct command command_diff;
 extern const struct command command_import;
 extern const struct command command_export;
 extern const struct command command_symbols;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* weir report: options, the trace, the profile, a renderer. */
-#include <errno.h>
 #include <regex.h>
 #include <stddef.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
-#include "cmd/view/html_page.h"
+#include "cmd/html_file.h"
 #include "query/transform.h"
 #include "steps/read/steps.h"
 
@@ -188,54 +187,6 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	return rc;
 }
 
-/* A file that could not be written as a whole does not stay. `before_path`: NULL when there is one trace
- * alone. */
-static int write_html_file(const struct report_arguments *a, struct trace_reader *reader,
-	struct trace_reader *before, struct err *err)
-{
-	struct output output;
-	FILE *out;
-	int fd, failed, rc = output_open(&output, &fd, a->html, OUTPUT_MODE_OVERWRITE, err);
-
-	if (rc < 0) {
-		trace_reader_close(reader);
-		trace_reader_close(before);
-		return rc;
-	}
-	out = fdopen(fd, "wb");
-	rc = html_page_write(out, reader, before, a->open.counts.exe, err);
-	failed = ferror(out);
-	failed |= fclose(out);
-	if (rc >= 0 && failed)
-		rc = err_sys(err, errno, "'%s': cannot write", a->html);
-	if (rc < 0)
-		output_discard(&output);
-	output_release(&output);
-	return rc;
-}
-
-static int write_html(const struct report_arguments *a, const char *before_path, const char *trace,
-	struct err *err)
-{
-	struct trace_reader *reader = NULL, *before = NULL;
-	int rc = open_trace(&reader, trace, &a->open, err);
-
-	if (rc >= 0 && before_path)
-		rc = open_trace(&before, before_path, &a->open, err);
-	if (rc >= 0)
-		rc = output_check_apart(a->html, trace, err);
-	if (rc >= 0 && before_path)
-		rc = output_check_apart(a->html, before_path, err);
-	if (rc < 0) {
-		trace_reader_close(reader);
-		trace_reader_close(before);
-		return rc;
-	}
-	return strcmp(a->html, "-")
-		       ? write_html_file(a, reader, before, err)
-		       : html_page_write(stdout, reader, before, a->open.counts.exe, err);
-}
-
 /* What people like better than what programs read. */
 static void suit_terminal(struct report_options *o, const struct report_kind *kind, FILE *out)
 {
@@ -374,8 +325,8 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (a.html) {
 		a.open.steps = OPEN_STEPS_TOLD;
-		status = write_html(&a, argc > 1 ? argv[0] : NULL,
-			argc > 0 ? argv[argc - 1] : "trace.weir", &err);
+		status = html_file_write(a.html, argc > 1 ? argv[0] : NULL,
+			argc > 0 ? argv[argc - 1] : "trace.weir", &a.open, &err);
 		return status < 0 ? command_fail(&err) : status ? STATUS_LOSSES : STATUS_DONE;
 	}
 	return show(command, &a, kind, argc > 0 ? argv[0] : "trace.weir");

@@ -8,9 +8,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-
-/* A longer path shows its ends: a recursion 100,000 deep would make lines of a megabyte. */
-#define FOLDED_NAMES_MAX 1024
+#include "query/folded_name.h"
 
 struct folder {
 	const struct profile *profile;
@@ -21,19 +19,6 @@ struct folder {
 	struct buf line;
 };
 
-static void put_name(struct buf *b, const char *name)
-{
-	size_t from = b->n;
-
-	buf_put_cstr(b, name);
-	for (size_t i = from; i < b->n; i++) {
-		if (b->p[i] == ';')
-			b->p[i] = ':';
-		else if (b->p[i] == '\n' || b->p[i] == '\r')
-			b->p[i] = ' ';
-	}
-}
-
 static void put_names(struct folder *f, size_t from, size_t to)
 {
 	const struct calltree *tree = f->profile->tree;
@@ -42,7 +27,7 @@ static void put_names(struct folder *f, size_t from, size_t to)
 		const struct calltree_node *node = calltree_get(tree, f->path.v[level]);
 
 		buf_put_u8(&f->line, ';');
-		put_name(&f->line, calltree_get_routine(tree, node->routine)->name);
+		folded_name_put(&f->line, calltree_get_routine(tree, node->routine)->name);
 	}
 }
 
@@ -53,7 +38,7 @@ static void fold_node(struct folder *f, const struct calltree_node *node, uint64
 	uint32_t line;
 
 	buf_reset(&f->line);
-	put_name(&f->line, f->thread_names[f->path.v[0]]);
+	folded_name_put(&f->line, f->thread_names[f->path.v[0]]);
 	if (n <= FOLDED_NAMES_MAX) {
 		put_names(f, 1, n);
 	} else {

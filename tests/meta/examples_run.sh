@@ -39,7 +39,7 @@ run_examples() { # SOURCE FILE
 		fi ;; esac
 		eval "$command" >"$top/out.txt" 2>"$top/err.txt" </dev/null
 		rc=$?
-		case "$rc $command" in "3 weir report"* | "3 weir export"* | "3 weir record -"[ap]* | "3 weir record "*"&& weir report"*) rc=0 ;; esac
+		case "$rc $command" in "3 weir report"* | "3 weir diff"* | "3 weir export"* | "3 weir record -"[ap]* | "3 weir record "*"&& weir report"*) rc=0 ;; esac
 		if [ $rc -eq 0 ]; then ok "$1: $command"; else
 			not_ok "$1: status $rc from: $command"
 			head -n 5 "$top/err.txt"
