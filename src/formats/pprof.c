@@ -12,22 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
+#include "formats/gzip_stream.h"
 #include "formats/pprof_mappings.h"
 #include "formats/protobuf.h"
+#include "formats/sample_sums.h"
 
 /* Deeper call paths of events lose their middle: else a deep recursion is quadratic in size. */
-#define PPROF_PATH_MAX	  1024
-#define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
-
-#define GZIP_WINDOW_BITS (15 + 16) /* zlib: + 16 asks for the gzip wrapper */
-#define GZIP_BLOCK_BYTES (64 * 1024)
-#define GZIP_INPUT_BYTES (1u << 30) /* zlib counts in unsigned int */
+#define PPROF_PATH_MAX 1024
 
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -72,12 +68,6 @@ enum function_field {
 	FUNCTION_FILENAME = 4
 };
 
-/* Samples with the same thread and stack. */
-struct sum {
-	struct sample_view sample;		/* the first of them */
-	uint64_t values[1 + PPROF_METRICS_MAX]; /* count, then one for each metric */
-};
-
 struct exporter {
 	const struct profile *profile;
 	const struct trace_reader *reader;
@@ -89,11 +79,7 @@ struct exporter {
 	uint32_t *location_of;	 /* by frame: id, 0 = none yet */
 	VEC(uint32_t) frames;	 /* by location's id - 1 */
 	struct pprof_mappings mappings;
-	uint32_t metrics[PPROF_METRICS_MAX]; /* trace's ids, in order of value */
-	size_t n_metrics;
-	struct sample_weighing counting; /* of the value "samples" */
-	VEC(struct sum) sums;
-	struct map sum_of;
+	struct sample_sums sums;
 	struct frame_levels levels;
 };
 
@@ -246,51 +232,7 @@ static void finish_sample(
 
 /* ---- samples ---- */
 
-/* The value of a metric's samples; 0 stands for the count, which "samples" is too. */
-static size_t value_of_metric(struct exporter *e, uint32_t metric)
-{
-	if (!metric || !strcmp(trace_reader_string(
-				       e->reader, trace_reader_metric(e->reader, metric)->name),
-			       "samples"))
-		return 0;
-	for (size_t i = 0; i < e->n_metrics; i++)
-		if (e->metrics[i] == metric)
-			return i + 1;
-	if (e->n_metrics == PPROF_METRICS_MAX)
-		return 0;
-	e->metrics[e->n_metrics++] = metric;
-	return e->n_metrics;
-}
-
-static void add_sample(struct exporter *e, const struct sample_view *sample)
-{
-	uint64_t what = sample->stack ? sample->stack : (uint64_t)sample->frame << 32;
-	uint64_t key = map_hash_mix(sample->thread, what);
-	bool created;
-	uint64_t *place = map_ensure(&e->sum_of, key, &created);
-	size_t value = value_of_metric(e, sample->metric);
-
-	/* Two samples whose hashes are equal by chance are merely not added up. */
-	if (!created) {
-		const struct sample_view *first = &e->sums.v[*place].sample;
-
-		created = first->thread != sample->thread || first->stack != sample->stack ||
-			  first->frame != sample->frame;
-	}
-	if (created) {
-		struct sum fresh = {.sample = *sample};
-
-		*place = e->sums.n;
-		vec_push(&e->sums, fresh);
-	}
-	if (sample_is_selected(&e->counting, sample->metric))
-		e->sums.v[*place].values[0] +=
-			sample_weight(&e->counting, sample->metric, sample->weight);
-	if (value)
-		e->sums.v[*place].values[value] += sample->weight;
-}
-
-static void put_sum(struct exporter *e, const struct sum *sum)
+static void put_sum(struct exporter *e, const struct sample_sums_row *sum)
 {
 	uint32_t stack = sum->sample.stack, frame = sum->sample.frame, program = 0;
 	struct buf ids = {0};
@@ -312,45 +254,23 @@ static void put_sum(struct exporter *e, const struct sum *sum)
 	buf_reset(&e->part);
 	if (ids.n)
 		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);
-	finish_sample(e, &e->profile->threads[sum->sample.thread], sum->values, 1 + e->n_metrics);
+	finish_sample(
+		e, &e->profile->threads[sum->sample.thread], sum->values, 1 + e->sums.n_metrics);
 	buf_release(&ids);
-}
-
-/* Those of the main event, as in reports. */
-static struct sample_weighing count_samples(const struct trace_reader *r)
-{
-	struct sample_weighing counting = {.kind = METRIC_KIND_SAMPLES};
-
-	for (uint32_t id = 1; id < trace_reader_n_metrics(r) && !counting.metric_id; id++)
-		if (!strcmp(trace_reader_string(r, trace_reader_metric(r, id)->name), "samples"))
-			counting.metric_id = id;
-	return counting;
 }
 
 static int put_samples(struct exporter *e, struct err *err)
 {
-	struct sample_view sample;
-	struct sample_walk walk;
-	int rc = sample_walk_open(&walk, e->profile, err);
-
-	e->counting = count_samples(e->reader);
+	int rc = sample_sums_init(&e->sums, e->profile, err);
 
 	if (rc < 0)
 		return rc;
-	while (sample_walk_next(&walk, &sample))
-		if (sample.kind != SAMPLE_KIND_EVENT &&
-			!sample_is_of_hook(&e->profile->weighing, e->reader, sample.stack))
-			add_sample(e, &sample);
-	sample_walk_close(&walk);
 	put_value_type(e, PROFILE_SAMPLE_TYPE, "samples", "count");
-	for (size_t i = 0; i < e->n_metrics; i++) {
-		const struct trace_metric *metric = trace_reader_metric(e->reader, e->metrics[i]);
-
-		put_value_type(e, PROFILE_SAMPLE_TYPE, trace_reader_string(e->reader, metric->name),
-			unit_name(trace_reader_string(e->reader, metric->unit)));
-	}
-	for (size_t i = 0; i < e->sums.n; i++)
-		put_sum(e, &e->sums.v[i]);
+	for (size_t i = 0; i < e->sums.n_metrics; i++)
+		put_value_type(e, PROFILE_SAMPLE_TYPE, sample_sums_name(&e->sums, i),
+			unit_name(sample_sums_unit(&e->sums, i)));
+	for (size_t i = 0; i < e->sums.rows.n; i++)
+		put_sum(e, &e->sums.rows.v[i]);
 	return 0;
 }
 
@@ -468,16 +388,15 @@ static void put_facts(struct exporter *e)
 	protobuf_number(&e->out, PROFILE_TIME_NANOS, meta_number(e, "start_realtime_ns"));
 	protobuf_number(&e->out, PROFILE_DURATION_NANOS,
 		duration ? duration : (p->end > p->start ? p->end - p->start : 0));
-	if (hz && e->n_metrics) {
+	if (hz && e->sums.n_metrics) {
 		put_value_type(e, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
 		protobuf_number(&e->out, PROFILE_PERIOD, 1000000000u / hz);
 	}
 	if (command)
 		protobuf_number(&e->out, PROFILE_COMMENT, string_id(e, command));
-	if (e->n_metrics)
+	if (e->sums.n_metrics)
 		protobuf_number(&e->out, PROFILE_DEFAULT_SAMPLE_TYPE,
-			string_id(e, trace_reader_string(e->reader,
-					     trace_reader_metric(e->reader, e->metrics[0])->name)));
+			string_id(e, sample_sums_name(&e->sums, 0)));
 }
 
 static int put_message(struct exporter *e, struct err *err)
@@ -500,47 +419,28 @@ static int put_message(struct exporter *e, struct err *err)
 	return 0;
 }
 
-/* Appends `bytes` as a gzip file (RFC 1952) to `to`. */
-static int gzip_pack(struct span bytes, struct buf *to, struct err *err)
+static int put_packed(const struct buf *message, FILE *out, struct err *err)
 {
-	uint8_t block[GZIP_BLOCK_BYTES];
-	z_stream z = {0};
-	int rc;
+	FILE *packed;
+	int rc = gzip_stream_open(&packed, out, GZIP_STREAM_USUAL, err);
 
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, 8,
-		    Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_set(err, ERR_FAILED, "gzip: cannot begin");
-	z.next_in = (Bytef *)bytes.p;
-	do {
-		if (!z.avail_in) {
-			z.avail_in = bytes.n > GZIP_INPUT_BYTES ? GZIP_INPUT_BYTES : (uInt)bytes.n;
-			bytes.n -= z.avail_in;
-		}
-		z.next_out = block;
-		z.avail_out = sizeof(block);
-		rc = deflate(&z, bytes.n ? Z_NO_FLUSH : Z_FINISH);
-		buf_put(to, block, sizeof(block) - z.avail_out);
-	} while (rc == Z_OK || rc == Z_BUF_ERROR);
-	deflateEnd(&z);
-	if (rc != Z_STREAM_END)
-		return err_set(err, ERR_FAILED, "gzip: error %d", rc);
+	if (rc < 0)
+		return rc;
+	fwrite(message->p, 1, message->n, packed);
+	fclose(packed); /* a failure is one of `out` */
 	return 0;
 }
 
 int export_pprof(const struct profile *profile, FILE *out, struct err *err)
 {
 	struct exporter e = {.profile = profile, .reader = profile->reader};
-	struct buf packed = {0};
 	int rc;
 
 	e.location_of = mem_calloc(trace_reader_n_frames(e.reader), sizeof(*e.location_of));
 	pprof_mappings_init(&e.mappings, e.reader);
 	rc = put_message(&e, err);
 	if (rc == 0)
-		rc = gzip_pack(buf_span(&e.out), &packed, err);
-	if (rc == 0)
-		fwrite(packed.p, 1, packed.n, out);
-	buf_release(&packed);
+		rc = put_packed(&e.out, out, err);
 	buf_release(&e.out);
 	buf_release(&e.tables);
 	buf_release(&e.part);
@@ -550,7 +450,6 @@ int export_pprof(const struct profile *profile, FILE *out, struct err *err)
 	free(e.location_of);
 	vec_release(&e.frames);
 	pprof_mappings_release(&e.mappings);
-	vec_release(&e.sums);
-	map_release(&e.sum_of);
+	sample_sums_release(&e.sums);
 	return rc;
 }

@@ -14,6 +14,8 @@ import gzip
 import json
 import sys
 
+from protobuf_wire import expect, message
+
 SCHEMA = {
     "Profile": {1: ("sample_type", "ValueType*"), 2: ("sample", "Sample*"), 3: ("mapping", "Mapping*"),
                 4: ("location", "Location*"), 5: ("function", "Function*"), 6: ("string_table", "bytes*"),
@@ -35,67 +37,6 @@ SCHEMA = {
 }
 
 
-def fail(sentence):
-    print(f"read_pprof: {sentence}", file=sys.stderr)
-    sys.exit(1)
-
-
-def expect(condition, sentence):
-    if not condition:
-        fail(sentence)
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        expect(at < len(data), "a varint runs over the end")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            expect(value < 1 << 64, "a varint has more than 64 bits")
-            return value, at
-        expect(shift < 70, "a varint is too long")
-
-
-def message(kind, data):
-    fields = SCHEMA[kind]
-    out = {}
-    for name, form in fields.values():
-        out[name] = [] if form.endswith("*") else 0
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        field, wire = tag >> 3, tag & 7
-        expect(field in fields, f"{kind} has an unknown field {field}")
-        name, form = fields[field]
-        repeated, form = form.endswith("*"), form.rstrip("*")
-        if wire == 0:
-            expect(form == "int", f"{kind}.{name} is a number")
-            value, at = varint(data, at)
-            values = [value]
-        else:
-            expect(wire == 2, f"{kind}.{name} has wire type {wire}")
-            n, at = varint(data, at)
-            expect(n <= len(data) - at, f"{kind}.{name} runs over the end")
-            part, at = data[at:at + n], at + n
-            if form == "int":
-                expect(repeated, f"{kind}.{name} is packed but not repeated")
-                values, i = [], 0
-                while i < n:
-                    value, i = varint(part, i)
-                    values.append(value)
-            else:
-                values = [part if form == "bytes" else message(form, part)]
-        if repeated:
-            out[name].extend(values)
-        else:
-            expect(len(values) == 1, f"{kind}.{name} is there once")
-            out[name] = values[0]
-    return out
-
-
 def by_id(what, items):
     table = {}
     for item in items:
@@ -106,7 +47,7 @@ def by_id(what, items):
 
 
 def main():
-    profile = message("Profile", gzip.open(sys.argv[1]).read())
+    profile = message(SCHEMA, "Profile", gzip.open(sys.argv[1]).read())
     strings = [s.decode("utf-8", "replace") for s in profile["string_table"]]
     expect(strings and strings[0] == "", "string 0 is not empty")
     expect(len(set(strings)) == len(strings), "a string is there twice")
