@@ -91,7 +91,7 @@ COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S $(filter-
 COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
 COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 
-.PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check web-deps tests
+.PHONY: all demo check check-once check-slow bench fuzz web install clean deps-build deps-check web-deps judge-deps tests
 all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(TRANSLATE_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
@@ -176,11 +176,17 @@ deps-build:
 	@tools/deps build
 deps-check:
 	@tools/deps build check
-	@$(MAKE) --no-print-directory -s web-deps
+	@$(MAKE) --no-print-directory -s web-deps judge-deps
 # What needs them is skipped, with that reason, where they cannot be had.
 web-deps:
 	@timeout 300 $(MAKE) --no-print-directory -s web/node_modules/.package-lock.json || \
 	  echo "weir: npm ci could not get the packages of web/: tests of the page in a browser will be skipped" >&2
+# Other tools that read exports. One of them asks for a newer node than Debian's, and works with that.
+judge-deps:
+	@timeout 300 $(MAKE) --no-print-directory -s tests/judges/node_modules/.package-lock.json || \
+	  echo "weir: npm ci could not get the packages of tests/judges: what they judge will be skipped" >&2
+tests/judges/node_modules/.package-lock.json: tests/judges/package.json tests/judges/package-lock.json
+	cd tests/judges && npm ci --no-audit --no-fund --ignore-scripts --silent
 
 demo: deps-build
 	@$(MAKE) --no-print-directory -s $(JOBS) all

@@ -33,4 +33,28 @@ int export_lcov(const struct profile *profile, FILE *out, struct err *err);
  * addresses. */
 int export_pprof(const struct profile *profile, FILE *out, struct err *err);
 
+/* OTLP profiles (ProfilesData) in the numbering of opentelemetry-proto 1.10, as a collector takes them: of a trace
+ * with samples those, else the call tree. */
+int export_otlp(const struct profile *profile, FILE *out, struct err *err);
+#define OTLP_POST_PATH	  "/v1development/profiles" /* of collectors */
+#define OTLP_CONTENT_TYPE "application/x-protobuf"
+
+/*
+ * Formats with a time line. What is in them of samples is in the metric of the profile. Counts and trees that were
+ * kept in the program have no times: speedscope and Firefox get their call paths, each as one sample.
+ */
+
+/* speedscope: samples and, to the nanosecond, calls of each thread. */
+int export_speedscope(const struct profile *profile, FILE *out, struct err *err);
+
+/* A processed profile of Firefox Profiler, version 66, gzipped: samples of each thread with their times; calls,
+ * waits, losses and ends of threads as markers. */
+int export_firefox(const struct profile *profile, FILE *out, struct err *err);
+
+/* A Perfetto trace of track events and perf samples, to the nanosecond. Fails for a profile without times. */
+int export_perfetto(const struct profile *profile, FILE *out, struct err *err);
+
+/* Chrome's trace events as JSON. Fails for a profile without times. */
+int export_chrome(const struct profile *profile, FILE *out, struct err *err);
+
 #endif
