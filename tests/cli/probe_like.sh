@@ -160,6 +160,12 @@ equal "what is wrong on the command line is said as before" "1 ERROR: pid 'x1' i
 1 ERROR: Invalid output format \"yaml\"
 1 ERROR: failed to open file 'nowhere.bt': No such file or directory" "$(cat lines.txt)"
 
+timeout 60 "$WEIR" probe --like 0.17 -c ./calls 'uprobe:./calls:nobody, uprobe:./calls:inner { @n++; }' >missing.txt 2>missing.err
+equal "a function that is not there is left out, and told" "1 @n: 1" \
+	"$(grep -c "warning: there is no function 'nobody'" missing.err) $(grep @n missing.txt)"
+probe integer --like 0.17 -q 'BEGIN { printf("%d %u %d\n", (uint32)-1, (uint32)-1, (uint64)5000000000); exit(); }'
+equal "%d of an unsigned int is as in C, and what has 64 bits is whole" "-1 4294967295 5000000000" "$(grep . integer.txt)"
+
 # --- who says it ---
 probe setting -q 'config = { like = "0.17" } BEGIN { print(1 < 2); exit(); }'
 equal "a script says it" 1 "$(grep . setting.txt)"

@@ -619,6 +619,9 @@ static void take_settings(struct compiler *c)
 		c->settings.stack_form | (c->settings.hides_lines ? STACK_FORM_NO_LINES : 0);
 	c->stream->hides_maps = c->settings.hides_maps;
 	c->stream->like = c->options->like ? *c->options->like : c->settings.like;
+	/* It passed over what is not there, without a word. */
+	if (c->stream->like == STREAM_LIKE_0_17 && c->settings.missing == MISSING_ERROR)
+		c->settings.missing = MISSING_WARN;
 	if (c->stream->like == STREAM_LIKE_0_17) /* it knew no places in the source */
 		c->check.stack_form |= STACK_FORM_NO_LINES;
 	c->stream->ring_pages = c->settings.ring_pages;

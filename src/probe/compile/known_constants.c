@@ -15,7 +15,7 @@
 #define SIGNAL_MAX  64
 #define CALL_PREFIX "__NR_"
 
-/* Families; and errors and signals that have a second name. */
+/* Families; errors and signals that have a second name; states of threads, the same in all kernels. */
 static const struct {
 	const char *name;
 	int value;
@@ -28,6 +28,9 @@ static const struct {
 	{"EDEADLOCK", EDEADLOCK},
 	{"SIGIOT", SIGIOT},
 	{"SIGIO", SIGIO},
+	{"TASK_RUNNING", 0},
+	{"TASK_INTERRUPTIBLE", 1},
+	{"TASK_UNINTERRUPTIBLE", 2},
 };
 
 static const char *signal_word(int number)
@@ -51,12 +54,12 @@ bool check_known_constant(enum mode mode, const char *name, int64_t *value)
 {
 	size_t n_prefix = strlen(CALL_PREFIX);
 
-	*value = 0;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strcmp(others[i].name, name))
+		if (!strcmp(others[i].name, name)) {
 			*value = others[i].value;
-	if (*value)
-		return true;
+			return true;
+		}
+	*value = 0;
 	if (!strncmp(name, "SIG", 3))
 		*value = number_of(name + 3, signal_word, SIGNAL_MAX);
 	else if (name[0] == 'E')

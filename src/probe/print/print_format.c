@@ -216,9 +216,12 @@ static void put_conversion(struct printer *p, const struct conversion *v, const 
 	} else if (v->letter == 'p') {
 		put_pointer(v, integer, out);
 	} else if (strchr("diuxXo", v->letter)) {
-		if (s->kind == SHAPE_INT && s->n == sizeof(uint32_t) && !v->is_long &&
-			!strchr("di", v->letter))
-			integer = (uint32_t)integer;
+		if (s->kind == SHAPE_INT && s->n == sizeof(uint32_t) && !v->is_long) {
+			if (!strchr("di", v->letter))
+				integer = (uint32_t)integer;
+			else if (p->manner->has_int_sign)
+				integer = (uint64_t)(int64_t)(int32_t)integer;
+		}
 		put_integer(v, integer, out);
 	} else {
 		put_real(v, real_of(s, value, integer), out);

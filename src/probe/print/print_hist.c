@@ -12,8 +12,8 @@
 
 #include "probe/print/print_internal.h"
 
-#define BAR_COLUMNS  52
-#define KILO	     1024u
+#define BAR_COLUMNS 52
+#define KILO	    1024u
 
 static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
 

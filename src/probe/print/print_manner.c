@@ -10,6 +10,7 @@ static const struct print_manner manners[N_STREAM_LIKES] = {
 		.has_tight_keys = true,
 		.has_spaced_objects = true,
 		.has_signed_keys = true,
+		.has_int_sign = true,
 		.has_maps_by_name = true,
 		.has_empty_maps = true,
 		.has_blank_averages = true,

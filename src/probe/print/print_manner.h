@@ -20,6 +20,7 @@ struct print_manner {
 	bool has_tight_keys;	   /* {.a=1,.b=2} */
 	bool has_spaced_objects;   /* in JSON: { "a": 1 } of a structure */
 	bool has_signed_keys;	   /* also where they are of an unsigned type */
+	bool has_int_sign;	   /* %d of an unsigned number of 32 bits, as in C */
 	/* maps */
 	bool has_maps_by_name; /* at the end; else as the script names them first */
 	bool has_empty_maps;   /* as an empty line; a count() without a key as 0 */
