@@ -163,6 +163,12 @@ equal "what is wrong on the command line is said as before" "1 ERROR: pid 'x1' i
 timeout 60 "$WEIR" probe --like 0.17 -c ./calls 'uprobe:./calls:nobody, uprobe:./calls:inner { @n++; }' >missing.txt 2>missing.err
 equal "a function that is not there is left out, and told" "1 @n: 1" \
 	"$(grep -c "warning: there is no function 'nobody'" missing.err) $(grep @n missing.txt)"
+for missing in error warn; do
+	probe nothing --like 0.17 "config = { missing_probes = $missing } tracepoint:syscalls:nonsense { @n++; }"
+	echo "$rc $(grep -c "none of the script's trace points is on this machine" nothing.err)"
+done >lines.txt
+equal "a script of which nothing is there is an error, whatever is only a warning" "1 1
+1 1" "$(cat lines.txt)"
 probe integer --like 0.17 -q 'BEGIN { printf("%d %u %d\n", (uint32)-1, (uint32)-1, (uint64)5000000000); exit(); }'
 equal "%d of an unsigned int is as in C, and what has 64 bits is whole" "-1 4294967295 5000000000" "$(grep . integer.txt)"
 

@@ -401,7 +401,7 @@ static void find_points(struct compiler *c)
 			report_idle_clause(c, clause);
 	}
 	if (n_idle && !n_here && !c->diags->n_errors && !c->options->wants_all_modes)
-		diag_error(c->diags, c->script->clauses->points->place, "no-sites",
+		diag_error(c->diags, (struct place){UINT32_MAX, 0, 0, 0}, "no-sites",
 			"none of the script's trace points is on this machine");
 }
 
