@@ -4,13 +4,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/foreign/chrome_read.h"
+#include "formats/foreign/firefox_read.h"
 #include "formats/foreign/folded_read.h"
 #include "formats/foreign/pprof_read.h"
+#include "formats/foreign/speedscope_read.h"
 #include "formats/import_counts.h"
 #include "trace/layout.h"
 
 const struct foreign_format foreign_formats[] = {
 	{"pprof", "profiles of Go and of the pprof tools", pprof_is, NULL, pprof_read, NULL},
+	{"speedscope", "profiles of speedscope", speedscope_is, NULL, speedscope_read, NULL},
+	{"firefox", "processed profiles of the Firefox Profiler, as of samply", firefox_is, NULL,
+		firefox_read, NULL},
+	{"chrome", "trace events in JSON, as Chrome has them", chrome_is, NULL, chrome_read, NULL},
 	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read,
 		"output metric unit first"},
 };

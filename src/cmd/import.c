@@ -161,6 +161,9 @@ const struct command command_import = {
 		"  step-stream executed instructions: 'weir export step-stream', or another tracer\n"
 		"  folded      folded stacks, one a line:  OUTER;...;INNER COUNT\n"
 		"  pprof       profiles of Go and of the pprof tools\n"
+		"  chrome      trace events in JSON, as Chrome has them\n"
+		"  speedscope  profiles of speedscope\n"
+		"  firefox     processed profiles of the Firefox Profiler, as of samply\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

@@ -189,15 +189,27 @@ uint32_t foreign_trace_stack(struct foreign_trace *t, uint32_t caller, uint32_t 
 	return trace_writer_stack(t->w, caller, frame);
 }
 
+static uint32_t stream_of(struct foreign_trace *t, uint32_t thread)
+{
+	if (t->stream_thread != thread)
+		t->stream = trace_writer_stream(t->w, STREAM_KIND_THREAD, thread);
+	t->stream_thread = thread;
+	return t->stream;
+}
+
+void foreign_trace_routine(
+	struct foreign_trace *t, uint32_t thread, uint64_t time_ns, uint32_t frame, bool is_left)
+{
+	trace_writer_routine(t->w, stream_of(t, thread), time_ns, frame, is_left);
+	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
+}
+
 void foreign_trace_sample(
 	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample)
 {
 	if (!sample->weight)
 		return;
-	if (t->stream_thread != sample->thread)
-		t->stream = trace_writer_stream(t->w, STREAM_KIND_THREAD, sample->thread);
-	t->stream_thread = sample->thread;
-	trace_writer_sample(t->w, t->stream, time_ns, sample);
+	trace_writer_sample(t->w, stream_of(t, sample->thread), time_ns, sample);
 	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
 }
 
@@ -214,6 +226,11 @@ static void count_reason(
 void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason)
 {
 	count_reason(t, RECORD_LOSS_SAMPLES, n, reason);
+}
+
+void foreign_trace_lost_events(struct foreign_trace *t, uint64_t n, const char *reason)
+{
+	count_reason(t, RECORD_LOSS_EVENTS, n, reason);
 }
 
 void foreign_trace_note(struct foreign_trace *t, uint64_t n, const char *reason)

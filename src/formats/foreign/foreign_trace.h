@@ -54,8 +54,12 @@ uint32_t foreign_trace_stack(struct foreign_trace *t, uint32_t caller, uint32_t 
 /* Of one thread's stream. Weights of zero are no samples. */
 void foreign_trace_sample(
 	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample);
+/* The thread enters the function of the frame, or leaves it. In order of time. */
+void foreign_trace_routine(
+	struct foreign_trace *t, uint32_t thread, uint64_t time_ns, uint32_t frame, bool is_left);
 /* `n` samples, or other things, were left out for this reason. */
 void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason);
+void foreign_trace_lost_events(struct foreign_trace *t, uint64_t n, const char *reason);
 /* The same, where nothing is missing: "jumps of callgrind are not shown". */
 void foreign_trace_note(struct foreign_trace *t, uint64_t n, const char *reason);
 
