@@ -10,25 +10,38 @@
 printf '7: main parse\n7: main parse\n8: main\n8: main eval add\n' >samples.txt
 "$WEIR" import samples samples.txt -o samples.weir
 
-# rows FILE METRIC: what a report has of each function; a name in several files is one, since not all formats have files
-rows() { "$WEIR" report flat "$1" --metric "$2" --json | python3 -SE -c 'import json, sys, collections
+# rows FILE [METRIC]: what a report has of each function; a name in several files is one, since not all formats have
+# files
+rows() { "$WEIR" report flat "$1" ${2:+--metric "$2"} --json | python3 -SE -c 'import json, sys, collections
 sums = collections.Counter()
 for r in json.load(sys.stdin)["rows"]:
     if r["kind"] != "thread" and not r["name"].startswith("["):
         sums[r["name"]] += r["base"]
-        sums[r["name"], "cum"] += r["cum"]
-print("\n".join(sorted("%s %s" % i for i in sums.items())))'; }
+print("\n".join(sorted("%s %s" % i for i in sums.items() if i[1])))'; }
+# paths FILE: what each call path used
+paths() { "$WEIR" export folded "$1" | sed 's/^[^;]*;//' | sort; }
 
-# The format, what it calls a file of it, the metric that it keeps of a recording
+# The format, how a file of it is called, the metric of a recording that it keeps
 while read -r format file metric; do
-	for trace in cpu samples; do
-		kept=$metric
-		[ $trace = cpu ] || kept=samples
-		"$WEIR" export "$format" $trace.weir -o "$trace.$file" >/dev/null
-		equal "$format: the report of what was exported and read again is the same ($trace)" \
-			"$(rows $trace.weir "$kept")" "$(rows "$trace.$file" "$kept")"
-	done
+	"$WEIR" export "$format" cpu.weir -o "cpu.$file" >export.txt
+	equal "$format: a recording has the same report when it was exported and read again" \
+		"$(rows cpu.weir "$metric")" "$(rows "cpu.$file")"
+	"$WEIR" export "$format" samples.weir -o "samples.$file" >export.txt
+	equal "$format: and samples have the same call paths" "$(paths samples.weir)" "$(paths "samples.$file")"
 done <<'TABLE'
 folded folded samples
 pprof pb.gz cpu
+firefox json.gz cpu
+speedscope speedscope.json cpu
+TABLE
+
+"$WEIR" import events "$ROOT/tests/golden/events.txt" -o events.weir
+calls() { "$WEIR" report flat "$1" --json | python3 -SE -c 'import json, sys
+print("\n".join(sorted("%s %s %s %s" % (r["name"], r["calls"], r["base"], r["cum"]) for r in json.load(sys.stdin)["rows"] if r["kind"] != "thread")))'; }
+while read -r format file; do
+	"$WEIR" export "$format" events.weir -o "events.$file" >export.txt
+	equal "$format: calls have the same report when they were exported and read again" "$(calls events.weir)" "$(calls "events.$file")"
+done <<'TABLE'
+chrome json
+speedscope speedscope.json
 TABLE

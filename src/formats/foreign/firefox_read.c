@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/foreign/firefox_tables.h"
+#include "formats/foreign/firefox_columns.h"
 #include "formats/text_lines.h"
 
 #define VERSION_MAX 70 /* of the layouts that are known */
@@ -21,7 +21,7 @@
 struct firefox {
 	struct json_reader json;
 	struct foreign_trace *trace;
-	struct firefox_tables shared;
+	struct firefox_columns shared;
 	struct intern texts; /* of libraries */
 	VEC(uint32_t) libs;  /* paths in texts */
 	double version;
@@ -31,7 +31,7 @@ struct firefox {
 };
 
 struct thread {
-	struct firefox_tables tables;
+	struct firefox_columns tables;
 	struct firefox_column stack, time, delta, weight;
 	struct buf name, process, unit;
 	uint64_t pid, tid;
@@ -105,7 +105,7 @@ static void take_shared(struct firefox *f)
 	struct span key;
 
 	while (json_next_key(&f->json, &key))
-		if (!firefox_tables_take(&f->shared, &f->json, key))
+		if (!firefox_columns_take(&f->shared, &f->json, key))
 			json_skip(&f->json);
 }
 
@@ -210,7 +210,7 @@ static void take_thread(struct firefox *f, struct thread *t)
 		else if (json_key_is(key, "markers") && json_enter(&f->json, JSON_OBJECT))
 			take_markers(f);
 		else if (!json_key_is(key, "samples") && !json_key_is(key, "markers") &&
-			 !firefox_tables_take(&t->tables, &f->json, key))
+			 !firefox_columns_take(&t->tables, &f->json, key))
 			json_skip(&f->json);
 	}
 }
@@ -220,7 +220,7 @@ static void take_thread(struct firefox *f, struct thread *t)
 
 static struct span string_of(const struct firefox *f, const struct thread *t, double number)
 {
-	return firefox_tables_string(t->tables.strings.n ? &t->tables : &f->shared, number);
+	return firefox_columns_string(t->tables.strings.n ? &t->tables : &f->shared, number);
 }
 
 static struct span image_of(const struct firefox *f, const struct thread *t, double func)
@@ -354,7 +354,7 @@ static void put_samples(struct firefox *f, struct thread *t)
 
 static void thread_release(struct thread *t)
 {
-	firefox_tables_release(&t->tables);
+	firefox_columns_release(&t->tables);
 	vec_release(&t->stack.v);
 	vec_release(&t->time.v);
 	vec_release(&t->delta.v);
@@ -438,7 +438,7 @@ int firefox_read(struct foreign_input *in, const char *path, const struct foreig
 	if (rc == 0 && f.n_markers)
 		foreign_trace_note(f.trace, f.n_markers, "markers are not shown");
 	foreign_trace_free(f.trace);
-	firefox_tables_release(&f.shared);
+	firefox_columns_release(&f.shared);
 	intern_release(&f.texts);
 	vec_release(&f.libs);
 	return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/foreign/firefox_tables.h"
+#include "formats/foreign/firefox_columns.h"
 
 #include <stddef.h>
 
@@ -24,7 +24,7 @@ double firefox_column_get(const struct firefox_column *c, double row)
 	return row >= 0 && row < (double)c->v.n ? c->v.v[(size_t)row] : FIREFOX_NULL;
 }
 
-struct span firefox_tables_string(const struct firefox_tables *t, double number)
+struct span firefox_columns_string(const struct firefox_columns *t, double number)
 {
 	const struct intern_item *item;
 
@@ -34,7 +34,7 @@ struct span firefox_tables_string(const struct firefox_tables *t, double number)
 	return (struct span){(const uint8_t *)item->p, item->n};
 }
 
-static void take_strings(struct firefox_tables *t, struct json_reader *j)
+static void take_strings(struct firefox_columns *t, struct json_reader *j)
 {
 	t->strings.n = 0;
 	if (!json_enter(j, JSON_ARRAY))
@@ -53,7 +53,7 @@ static void take_strings(struct firefox_tables *t, struct json_reader *j)
 
 #define COLUMN(table, name, member)                                                                \
 	{                                                                                          \
-		table, name, offsetof(struct firefox_tables, member)                               \
+		table, name, offsetof(struct firefox_columns, member)                              \
 	}
 static const struct column_place {
 	const char *table, *name;
@@ -81,7 +81,7 @@ static const struct column_place *find(const char *table, struct span name)
 	return NULL;
 }
 
-static void take_table(struct firefox_tables *t, struct json_reader *j, const char *table)
+static void take_table(struct firefox_columns *t, struct json_reader *j, const char *table)
 {
 	struct span key;
 
@@ -98,7 +98,7 @@ static void take_table(struct firefox_tables *t, struct json_reader *j, const ch
 	}
 }
 
-bool firefox_tables_take(struct firefox_tables *t, struct json_reader *j, struct span key)
+bool firefox_columns_take(struct firefox_columns *t, struct json_reader *j, struct span key)
 {
 	if (json_key_is(key, "stringArray") || json_key_is(key, "stringTable")) {
 		take_strings(t, j);
@@ -112,7 +112,7 @@ bool firefox_tables_take(struct firefox_tables *t, struct json_reader *j, struct
 	return false;
 }
 
-void firefox_tables_release(struct firefox_tables *t)
+void firefox_columns_release(struct firefox_columns *t)
 {
 	intern_release(&t->texts);
 	vec_release(&t->strings);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a processed profile: those of a thread, or (since version 56) some of all threads. */
-#ifndef WEIR_FORMATS_FOREIGN_FIREFOX_TABLES_H
-#define WEIR_FORMATS_FOREIGN_FIREFOX_TABLES_H
+#ifndef WEIR_FORMATS_FOREIGN_FIREFOX_COLUMNS_H
+#define WEIR_FORMATS_FOREIGN_FIREFOX_COLUMNS_H
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -16,7 +16,7 @@ struct firefox_column {
 };
 #define FIREFOX_NULL (-1.0)
 
-struct firefox_tables {
+struct firefox_columns {
 	struct intern texts;
 	VEC(uint32_t) strings; /* ids in texts */
 	struct firefox_column frame_func, frame_line, frame_address;
@@ -26,11 +26,11 @@ struct firefox_tables {
 };
 
 /* Takes the value of this key when it is a table; false: it is none, and nothing was taken. */
-bool firefox_tables_take(struct firefox_tables *t, struct json_reader *j, struct span key);
-void firefox_tables_release(struct firefox_tables *t);
+bool firefox_columns_take(struct firefox_columns *t, struct json_reader *j, struct span key);
+void firefox_columns_release(struct firefox_columns *t);
 /* The column is replaced by the array that comes. */
 void firefox_column_take(struct firefox_column *c, struct json_reader *j);
 double firefox_column_get(const struct firefox_column *c, double row); /* FIREFOX_NULL: none */
-struct span firefox_tables_string(const struct firefox_tables *t, double number);
+struct span firefox_columns_string(const struct firefox_columns *t, double number);
 
 #endif
