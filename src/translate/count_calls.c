@@ -317,7 +317,7 @@ static void take(struct call_thread *t, const struct translate_event *e)
 	uint64_t sp = e->sp;
 	uint32_t function;
 
-	charge(t, e->cost[0] + e->cost[1]);
+	charge(t, e->cost);
 	if (__builtin_expect(sp >= SP_END, 0)) {
 		t->counts->n_bad_events++;
 		return;
@@ -346,18 +346,142 @@ static void take(struct call_thread *t, const struct translate_event *e)
 	}
 }
 
+/* --- the usual way ----------------------------------------------------------------------------- */
+
+/*
+ * Nearly all events are calls and returns of functions on the stack that the thread is on, without a signal. They are
+ * taken here, by the same rules, with what changes all the time in registers; what is anything else is left to take().
+ */
+struct usual {
+	struct call_frame *top, *limit;
+	struct call_node *nodes;
+	uint64_t low, size, last_cost;
+};
+
+static inline struct usual usual_of(const struct call_thread *t)
+{
+	return (struct usual){.top = t->top,
+		.limit = t->limit,
+		.nodes = t->nodes.v,
+		.low = t->low,
+		.size = t->has_signal ? 0 : t->size,
+		.last_cost = t->last_cost};
+}
+
+static inline void usual_charge(struct usual *u, uint64_t cost)
+{
+	uint64_t delta = cost - u->last_cost;
+
+	u->last_cost = cost;
+	u->top->self += delta;
+	u->nodes[u->top->node].cost += delta;
+}
+
+static inline void usual_end(struct usual *u)
+{
+	struct call_node *n = &u->nodes[u->top->node];
+	uint64_t self = u->top->self;
+
+	if (u->top->kind != CALL_FRAME_CALL)
+		return;
+	if (__builtin_expect(self < n->min, 0))
+		n->min = self;
+	if (__builtin_expect(self > n->max, 0))
+		n->max = self;
+}
+
+static inline uint32_t usual_child(
+	struct call_thread *t, struct usual *u, uint32_t parent, uint32_t function)
+{
+	const struct call_node *n = &u->nodes[parent];
+	uint32_t child;
+
+	if (__builtin_expect(n->child_function == function, 1))
+		return n->child;
+	if (n->second_function == function)
+		return n->second;
+	child = call_nodes_child(t, parent, function);
+	u->nodes = t->nodes.v;
+	return child;
+}
+
+/* The call of a function from its beginning on; or the jump there, of one that was called and has not been jumped to. */
+static inline bool usual_enter(
+	struct call_thread *t, struct usual *u, uint32_t function, uint64_t sp)
+{
+	bool is_jump = u->top->sp == sp;
+	uint32_t from = u->top->node, node;
+
+	if (is_jump ? u->top->kind > CALL_FRAME_OPEN || u->nodes[from].parent != u->top[-1].node ||
+				u->nodes[from].function == function
+		    : u->top->sp < sp || u->top->kind > CALL_FRAME_FIRST || u->top == u->limit)
+		return false;
+	node = usual_child(t, u, from, function);
+	if (is_jump)
+		usual_end(u);
+	else
+		*++u->top = (struct call_frame){.sp = sp};
+	u->top->self = 0;
+	u->top->node = node;
+	u->top->kind = u->nodes[node].function == function ? CALL_FRAME_CALL : CALL_FRAME_OPEN;
+	u->nodes[node].calls += u->top->kind == CALL_FRAME_CALL;
+	return true;
+}
+
+static inline bool usual_return(struct usual *u, uint64_t sp)
+{
+	if (u->top->sp != sp || u->top->kind > CALL_FRAME_OPEN || u->top[-1].sp <= sp ||
+		u->top[-1].kind > CALL_FRAME_FIRST)
+		return false;
+	usual_end(u);
+	u->top--;
+	return true;
+}
+
+static inline bool usual_take(
+	struct call_thread *t, struct usual *u, const struct translate_event *e)
+{
+	const struct counts *c = t->counts;
+	uint32_t function;
+
+	if (e->sp - u->low >= u->size || e->cost < u->last_cost)
+		return false;
+	usual_charge(u, e->cost);
+	if (e->kind == TRANSLATE_EVENT_RETURN)
+		return usual_return(u, e->sp);
+	if (e->kind != TRANSLATE_EVENT_ENTER || e->block >= c->row_functions.n)
+		return false;
+	function = c->row_functions.v[e->block];
+	return function && !(function & ROW_IS_MIDST) && usual_enter(t, u, function, e->sp);
+}
+
+static void keep_usual(struct call_thread *t, const struct usual *u)
+{
+	t->top = u->top;
+	t->last_cost = u->last_cost;
+}
+
 void counts_events(
 	struct counts *c, uint64_t thread, pid_t tid, const struct translate_event *e, size_t n)
 {
 	struct call_thread *t = counts_thread_of(c, thread, tid);
+	struct usual u;
 
-	for (size_t i = 0; t && i < n; i++) {
+	if (!t)
+		return;
+	u = usual_of(t);
+	for (size_t i = 0; i < n; i++) {
 		uint32_t ahead = i + AHEAD < n ? e[i + AHEAD].block : TRANSLATE_NO_BLOCK;
 
 		if (ahead < c->row_functions.n)
 			__builtin_prefetch(&c->row_functions.v[ahead]);
+		if (__builtin_expect(usual_take(t, &u, &e[i]), 1))
+			continue;
+		keep_usual(t, &u);
 		take(t, &e[i]);
+		u = usual_of(t);
 	}
+	keep_usual(t, &u);
 }
 
 /* --- forks ------------------------------------------------------------------------------------- */

@@ -322,7 +322,7 @@ static void look(void *ctx, struct traced_thread *t, const struct translate_thre
 		return;
 	}
 	proc_name(p->pid, t->tid, name, sizeof(name));
-	counts_thread(data_of(p)->counts, t->number, t->tid, name, area->cost,
+	counts_thread(data_of(p)->counts, t->number, t->tid, name, translate_thread_cost(area),
 		(const uint64_t *)copied->p, p->n_rows);
 }
 

@@ -242,7 +242,7 @@ struct call_thread *counts_thread_of(struct counts *c, uint64_t key, pid_t tid)
 	return c->last_thread = t;
 }
 
-void counts_thread(struct counts *c, uint64_t thread, pid_t tid, const char *name, const uint64_t cost[2],
+void counts_thread(struct counts *c, uint64_t thread, pid_t tid, const char *name, uint64_t cost,
 	const uint64_t *counters, size_t n)
 {
 	struct call_thread *t = counts_thread_of(c, thread, tid);
@@ -253,7 +253,7 @@ void counts_thread(struct counts *c, uint64_t thread, pid_t tid, const char *nam
 		free(t->name);
 		t->name = mem_strdup(name);
 	}
-	t->final_cost = cost[0] + cost[1];
+	t->final_cost = cost;
 	t->has_final = true;
 	t->counters.n = 0;
 	for (size_t i = 0; i < n && i < COUNTS_BLOCKS_MAX; i++)

@@ -72,7 +72,7 @@ const struct translate_function *counts_function_at(const struct counts *c, uint
 void counts_events(struct counts *c, uint64_t thread, pid_t tid, const struct translate_event *e, size_t n);
 /* At its end, or whenever the thread was looked at last: its sums and counters. May be called again with newer ones.
  * `name` NULL: as before. */
-void counts_thread(struct counts *c, uint64_t thread, pid_t tid, const char *name, const uint64_t cost[2],
+void counts_thread(struct counts *c, uint64_t thread, pid_t tid, const char *name, uint64_t cost,
 	const uint64_t *counters, size_t n);
 /* A child of fork begins as a copy of its parent: its blocks, functions, and what the thread that forked has open. The
  * two numbers are that thread's in `parent` and the child's only one. Before anything else is handed to `c`. */

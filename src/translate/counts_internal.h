@@ -60,7 +60,9 @@ struct call_node {
 	uint32_t child_function, child;
 	uint32_t second_function, second;
 	uint64_t calls, cost, min, max;
+	uint64_t unused; /* a cache line: found by a shift */
 };
+_Static_assert(sizeof(struct call_node) == 64, "a shift");
 
 enum call_frame_kind {
 	CALL_FRAME_CALL,

@@ -175,7 +175,8 @@ struct translate_tracer {
 	VEC(struct traced_thread *) threads;
 	struct map by_tid; /* -> struct traced_thread; 0: none */
 	VEC(struct early_thread) early;
-	struct buf events, copied; /* of a program's memory */
+	VEC(uint8_t) events; /* of a program's memory, too: */
+	struct buf copied;
 };
 
 void translate_tracer_release(struct translate_tracer *s);
@@ -249,9 +250,11 @@ void program_blocks(struct translate_tracer *s, struct traced_program *p, bool a
  * are handed over. False: the parent has more by now. */
 bool program_share_blocks(
 	struct translate_tracer *s, struct traced_program *parent, struct traced_program *child);
+/* The thread's buffer is full: it goes on in the other one, once its registers are told so. */
+bool thread_exchange_buffers(struct traced_thread *t, const struct translate_thread *area);
 /* What `area` says is in the buffer, into s->events. Returns how many bytes. */
-size_t thread_copy_events(struct translate_tracer *s, const struct traced_thread *t,
-	const struct translate_thread *area);
+size_t thread_copy_events(
+	struct translate_tracer *s, struct traced_thread *t, const struct translate_thread *area);
 void thread_take_events(struct translate_tracer *s, struct traced_thread *t, size_t n);
 /* Those that are in the buffer, of blocks that were handed over; the thread stands where it writes none. */
 void thread_read_events(struct translate_tracer *s, struct traced_thread *t, uint64_t gs_base);

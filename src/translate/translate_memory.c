@@ -130,26 +130,35 @@ bool program_share_blocks(
 
 /* --- threads ----------------------------------------------------------------------------------- */
 
-size_t thread_copy_events(struct translate_tracer *s, const struct traced_thread *t,
-	const struct translate_thread *area)
+bool thread_exchange_buffers(struct traced_thread *t, const struct translate_thread *area)
+{
+	const uint64_t next[] = {area->spare, area->spare + (area->events_end - area->events),
+		area->spare, area->events};
+
+	return program_write(t->program, t->area + offsetof(struct translate_thread, events), next,
+		sizeof(next));
+}
+
+size_t thread_copy_events(
+	struct translate_tracer *s, struct traced_thread *t, const struct translate_thread *area)
 {
 	uint64_t bytes = area->events_at - area->events;
 
-	buf_reset(&s->events);
 	if (area->events_at < area->events || area->events_at > area->events_end ||
 		bytes > EVENTS_BYTES_MAX || bytes % s->work->unit || bytes <= t->n_taken)
 		return 0;
 	bytes -= t->n_taken;
-	if (!program_read(
-		    t->program, area->events + t->n_taken, buf_put_zeros(&s->events, bytes), bytes))
-		return 0;
-	return bytes;
+	vec_reserve(&s->events, bytes);
+	if (program_read(t->program, area->events + t->n_taken, s->events.v, bytes))
+		return bytes;
+	s->work->tell(s->ctx, t->program, true, 1, "a buffer of a thread could not be read");
+	return 0;
 }
 
 void thread_take_events(struct translate_tracer *s, struct traced_thread *t, size_t n)
 {
 	if (n)
-		s->work->take(s->ctx, t, s->events.p, n);
+		s->work->take(s->ctx, t, s->events.v, n);
 }
 
 static void tell_lost_buffers(

@@ -229,23 +229,20 @@ static bool is_full(struct traced_thread *t, const siginfo_t *info,
 	       thread_area(t, regs->gs_base, area) && regs->rcx == area->events_end;
 }
 
-/* Reads the buffer, lets the thread go on and looks at what it has read meanwhile. */
+/* The thread goes on in its other buffer, and the full one is read meanwhile. */
 static int drain(struct translate_tracer *s, struct traced_thread *t, struct user_regs_struct *regs,
 	struct translate_thread *area)
 {
-	size_t n;
-
 	area->events_at = area->events_end;
-	n = thread_copy_events(s, t, area);
-	t->n_taken = 0;
 	program_blocks(s, t->program, false);
-	program_write(t->program, t->area + offsetof(struct translate_thread, events_at),
-		&area->events, sizeof(area->events));
-	regs->rcx = area->events;
+	if (!thread_exchange_buffers(t, area))
+		return 0; /* its memory is gone, and it with that */
+	regs->rcx = area->spare;
 	ptrace(PTRACE_SETREGS, t->tid, NULL, regs);
 	if (!s->is_over)
 		go_on(s, t, 0);
-	thread_take_events(s, t, n);
+	thread_take_events(s, t, thread_copy_events(s, t, area));
+	t->n_taken = 0;
 	return s->is_over ? 0 : STOP_IS_OVER;
 }
 
@@ -598,7 +595,7 @@ void translate_tracer_release(struct translate_tracer *s)
 	vec_release(&s->threads);
 	map_release(&s->by_tid);
 	vec_release(&s->early);
-	buf_release(&s->events);
+	vec_release(&s->events);
 	buf_release(&s->copied);
 	translator_image_close(&s->image);
 }

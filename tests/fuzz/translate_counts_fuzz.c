@@ -157,8 +157,7 @@ static void add_event(struct fuzz *f, uint64_t how)
 	if (e.kind == TRANSLATE_EVENT_FAULT)
 		e.sp = number(f, 1);
 	f->cost[thread] += number(f, 1);
-	e.cost[0] = f->cost[thread] / 2;
-	e.cost[1] = f->cost[thread] - e.cost[0];
+	e.cost = f->cost[thread];
 	if (how & 32) { /* makes no sense */
 		e.sp = number(f, 8);
 		e.kind = (uint32_t)number(f, 4);
@@ -169,13 +168,15 @@ static void add_event(struct fuzz *f, uint64_t how)
 
 static void add_thread(struct fuzz *f, uint64_t how)
 {
-	uint64_t thread = how % N_THREADS, counters[32], cost[2] = {f->cost[thread], number(f, 1)};
+	uint64_t thread = how % N_THREADS, counters[32];
+	uint64_t ran = number(f, 1);
 	size_t n = number(f, 1) % 33;
 
 	for (size_t i = 0; i < n; i++)
 		counters[i] = number(f, how & 8 ? 8 : 1);
-	f->cost[thread] += cost[1];
-	counts_thread(f->c, thread, 7 + (pid_t)thread, how & 4 ? NAMES : NULL, cost, counters, n);
+	f->cost[thread] += ran;
+	counts_thread(f->c, thread, 7 + (pid_t)thread, how & 4 ? NAMES : NULL, f->cost[thread],
+		counters, n);
 }
 
 static void add_code(struct fuzz *f)

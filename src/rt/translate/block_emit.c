@@ -128,7 +128,7 @@ static void count_by(struct out *o, unsigned reg)
 		uint32_t at;
 		uint8_t more;
 	} sums[] = {{AREA_COUNTERS + 8 * number, 1},
-		{T_COST + 8 * (number & 1), (uint8_t)o->b->n_insns}};
+		{T_COST + 8 * (number % TRANSLATE_SUMS), (uint8_t)o->b->n_insns}};
 
 	for (unsigned i = 0; i < 2; i++) {
 		gs_load(o, reg, sums[i].at);
@@ -145,7 +145,7 @@ static void count(struct out *o)
 		PUT(o, 0x65, 0x48, 0xff, 0x04, 0x25); /* inc */
 		put32(o, AREA_COUNTERS + 8 * b->number);
 		PUT(o, 0x65, 0x48, 0x83, 0x04, 0x25); /* add */
-		put32(o, T_COST + 8 * (b->number & 1));
+		put32(o, T_COST + 8 * (b->number % TRANSLATE_SUMS));
 		PUT(o, (uint8_t)b->n_insns);
 		return;
 	}
@@ -167,15 +167,17 @@ static void event(struct out *o, enum translate_event_kind kind, bool counts)
 	gs_store(o, RAX, T_SLOT_RAX);
 	if (counts)
 		count_by(o, RAX);
+	gs_load(o, RAX, T_COST);
+	for (unsigned i = 1; i < TRANSLATE_SUMS; i++) {
+		gs_load(o, RCX, T_COST + 8 * i);
+		PUT(o, 0x48, 0x8d, 0x04, 0x08); /* lea (%rax, %rcx), %rax */
+	}
 	gs_load(o, RCX, T_EVENTS_AT);
 	PUT(o, 0x48, 0x89, 0x21); /* mov %rsp, (%rcx): the one that may fault */
-	gs_load(o, RAX, T_COST);
 	PUT(o, 0x48, 0x89, 0x41, 8);
-	gs_load(o, RAX, T_COST + 8);
-	PUT(o, 0x48, 0x89, 0x41, 16);
-	PUT(o, 0xc7, 0x41, 24); /* movl */
+	PUT(o, 0xc7, 0x41, 16); /* movl */
 	put32(o, o->b->number);
-	PUT(o, 0xc7, 0x41, 28);
+	PUT(o, 0xc7, 0x41, 20);
 	put32(o, kind);
 	PUT(o, 0x48, 0x8d, 0x49, TRANSLATE_EVENT_BYTES); /* lea */
 	gs_store(o, RCX, T_EVENTS_AT);

@@ -13,7 +13,7 @@
 
 void event_put(struct thread *t, enum translate_event_kind kind, uint32_t block, uint64_t sp)
 {
-	const struct translate_event e = {sp, {t->a.cost[0], t->a.cost[1]}, block, kind};
+	const struct translate_event e = {sp, translate_thread_cost(&t->a), block, kind};
 
 	if (header.options & TRANSLATE_OPTION_CALLS)
 		translate_store_event(t, &e);

@@ -9,7 +9,7 @@
 #define STATE_OFFSET	 12 /* of struct translate_thread's `state` */
 #define STATE_ENDED	 2
 #define TRANSLATE_MAGIC	  0x52545257
-#define TRANSLATE_VERSION 3
+#define TRANSLATE_VERSION 4
 #define HEADER_BYTES	  128
 #define FLAG_AC		 0x40000 /* what is not aligned is a fault; JVMs try it */
 #define REG(n)		 %gs:T_REGS + 8 * (n)
@@ -202,9 +202,7 @@ function translate_store_event
 	mov %rax, 8(%rcx)
 	mov 16(%rsi), %rax
 	mov %rax, 16(%rcx)
-	mov 24(%rsi), %rax
-	mov %rax, 24(%rcx)
-	lea 32(%rcx), %rcx
+	lea 24(%rcx), %rcx
 	mov %rcx, T_EVENTS_AT(%rdi)
 	ret
 

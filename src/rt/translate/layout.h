@@ -5,29 +5,29 @@
 #define WEIR_RT_TRANSLATE_LAYOUT_H
 
 #define T_SELF	    0
-#define T_COST	    16 /* two */
-#define T_EVENTS_AT 48
-#define T_PC	    72
-#define T_REGS	    80 /* 16 */
-#define T_FLAGS	    208
-#define T_OUTCOME   240
-#define T_CALL	    248
-#define T_SLOT_RAX  256 /* what translated code has lent itself */
-#define T_SLOT_RCX  264
-#define T_SLOT_RDX  272
-#define T_SLOT_ANY  280
-#define T_TARGET    288 /* where an indirect jump goes, in the program */
-#define T_GO	    296 /* where the translator goes on, in translated code */
-#define T_ENTER	    304 /* pointers to the ways into the translator: entry.S */
-#define T_MISS_RET  312
-#define T_MISS_JUMP 320
-#define T_STACK	    328 /* top of the translator's own stack for this thread */
-#define T_EXIT	    336 /* u32: number of the exit that was taken */
+#define T_COST	    16 /* TRANSLATE_SUMS */
+#define T_EVENTS_AT 64
+#define T_PC	    96
+#define T_REGS	    104 /* 16 */
+#define T_FLAGS	    232
+#define T_OUTCOME   264
+#define T_CALL	    272
+#define T_SLOT_RAX  280 /* what translated code has lent itself */
+#define T_SLOT_RCX  288
+#define T_SLOT_RDX  296
+#define T_SLOT_ANY  304
+#define T_TARGET    312 /* where an indirect jump goes, in the program */
+#define T_GO	    320 /* where the translator goes on, in translated code */
+#define T_ENTER	    328 /* pointers to the ways into the translator: entry.S */
+#define T_MISS_RET  336
+#define T_MISS_JUMP 344
+#define T_STACK	    352 /* top of the translator's own stack for this thread */
+#define T_EXIT	    360 /* u32: number of the exit that was taken */
 #define T_LEFT                                                                                     \
-	340 /* u32: with EXIT_TARGET: the block that was left; TRANSLATE_NO_BLOCK: it led to T_TARGET */
-#define T_PENDING      344 /* u32: a signal waits to be given to the program */
-#define T_RESULT       352
-#define T_WAITING_MASK 360
+	364 /* u32: with EXIT_TARGET: the block that was left; TRANSLATE_NO_BLOCK: it led to T_TARGET */
+#define T_PENDING      368 /* u32: a signal waits to be given to the program */
+#define T_RESULT       376
+#define T_WAITING_MASK 384
 
 /* In T_PENDING: no signal, but the recorder wants the process to go on without us. */
 #define PENDING_LEAVE 65

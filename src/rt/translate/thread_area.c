@@ -9,7 +9,8 @@ static void set_up(struct thread *t)
 {
 	t->a.self = (uint64_t)t;
 	t->a.counters = (uint64_t)t + AREA_COUNTERS;
-	t->a.events = (uint64_t)t + AREA_EVENTS;
+	t->a.events = (uint64_t)t + AREA_GUARD - EVENTS_BYTES;
+	t->a.spare = (uint64_t)t + AREA_GUARD_2 - EVENTS_BYTES;
 	t->a.events_end = (uint64_t)t + AREA_GUARD;
 	t->a.events_at = t->a.events;
 	t->enter = (uint64_t)translate_enter;
@@ -56,7 +57,8 @@ static struct thread *more(void)
 	t = memory_reserve(AREA_BYTES);
 	if (!t)
 		return NULL;
-	raw_call(SYS_mprotect, (uint64_t)t + AREA_GUARD, 0x2000, PROT_NONE);
+	raw_call(SYS_mprotect, (uint64_t)t + AREA_GUARD, GUARD_ROOM, PROT_NONE);
+	raw_call(SYS_mprotect, (uint64_t)t + AREA_GUARD_2, GUARD_ROOM, PROT_NONE);
 	t->a.state = TRANSLATE_THREAD_LIVE;
 	header.threads = (uint64_t)rows;
 	i = __atomic_fetch_add(&header.n_threads, 1, __ATOMIC_RELAXED);
@@ -92,7 +94,7 @@ void threads_forget_others(struct thread *t)
 		if (rows[i] && rows[i] != (uint64_t)t)
 			((struct thread *)rows[i])->a.state = TRANSLATE_THREAD_FREE;
 	clear((void *)t->a.counters, 8ull * header.n_blocks);
-	t->a.cost[0] = t->a.cost[1] = 0;
+	clear(t->a.cost, sizeof(t->a.cost));
 	t->a.events_at = t->a.events;
 	t->a.n_lost_buffers = 0;
 }

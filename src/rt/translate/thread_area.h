@@ -97,9 +97,14 @@ THREAD_AT(waiting_mask, T_WAITING_MASK);
 #define AREA_COUNTERS 0x201000u
 #define COUNTER_ROOM  (8u << 21)
 #define AREA_EVENTS   (AREA_COUNTERS + COUNTER_ROOM)
-#define EVENTS_ROOM   0x200000u
+/* Two buffers, each in front of pages that cannot be written; they end with a whole event there. */
+#define EVENTS_ROOM   0x100000u
+#define EVENTS_BYTES  (EVENTS_ROOM - EVENTS_ROOM % TRANSLATE_EVENT_BYTES)
 #define AREA_GUARD    (AREA_EVENTS + EVENTS_ROOM)
-#define AREA_STACK    (AREA_GUARD + 0x2000u)
+#define GUARD_ROOM    0x2000u
+#define AREA_SPARE    (AREA_GUARD + GUARD_ROOM)
+#define AREA_GUARD_2  (AREA_SPARE + EVENTS_ROOM)
+#define AREA_STACK    (AREA_GUARD_2 + GUARD_ROOM)
 #define STACK_ROOM    0x20000u
 #define AREA_SIGNALS  (AREA_STACK + STACK_ROOM)
 #define SIGNALS_ROOM  0x10000u

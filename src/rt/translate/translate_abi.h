@@ -10,8 +10,9 @@
  * 1. The translator asks the recorder by int3 at header.service: rax is enum translate_service, rdi and
  *    rsi its arguments; the answer is in rax (negative: not done). Without a recorder it is -1.
  * 2. A thread's events go into a buffer that ends in front of a page that cannot be written. The SIGSEGV
- *    that its first write there raises (address and rcx are thread.events_end) is the recorder's: it reads the events, sets rcx back to thread.events and goes on. Without a recorder
- *    the translator does that, and the events are lost (thread.n_lost_buffers).
+ *    that its first write there raises (address and rcx are thread.events_end) is the recorder's: it lets the thread
+ *    go on in thread.spare, rcx being there, and reads the full one meanwhile. Without a recorder the translator goes
+ *    back to thread.events, and the events are lost (thread.n_lost_buffers).
  * 3. The recorder may send a thread SIGTRAP by rt_tgsigqueueinfo(2) with si_code SI_QUEUE and the header's address as its
  *    value: then all threads of the process ask to leave (TRANSLATE_LEAVE), each at the end of the block that it is
  *    in. One that waits in a system call of the program stands at header.waits (behind the instruction). It is let go on
@@ -25,7 +26,7 @@
 #include <stdint.h>
 
 #define TRANSLATE_MAGIC	  0x52545257u /* "WRTR" */
-#define TRANSLATE_VERSION 3
+#define TRANSLATE_VERSION 4
 
 /* Of the image's header, which its dynamic symbol table names. */
 #define TRANSLATE_HEADER_SYMBOL "weir_translate_header"
@@ -124,10 +125,10 @@ struct translate_event {
 		sp; /* rsp in front of the instruction: at an entry it points to the return address, at a
 			   return too. Of TRANSLATE_EVENT_SIGNAL: rsp of what was interrupted; of _SIGRETURN: rsp that
 			   it goes on with */
-	uint64_t cost
-		[2]; /* the thread's two sums of instructions, which only grow: all blocks that were begun
-			     before this event, its own block included for returns, not included for entries and
-			     landings */
+	uint64_t
+		cost; /* the thread's sums of instructions together, which only grow: all blocks that were begun
+			  before this event, its own block included for returns, not included for entries and
+			  landings */
 	uint32_t block; /* number of the block that it stands in */
 	uint32_t kind;	/* enum translate_event_kind */
 };
@@ -166,7 +167,11 @@ enum translate_event_kind {
 	0xff000006u /* 3: row, address: of the blocks that were begun this is the last one, or with TRANSLATE_NO_BLOCK \
 		       the one that leads to this address. A row in front of those: none of them was begun */
 
-#define TRANSLATE_EVENT_BYTES 32u
+#define TRANSLATE_EVENT_BYTES 24u
+_Static_assert(sizeof(struct translate_event) == TRANSLATE_EVENT_BYTES, "blocks write them");
+
+/* Of instructions: blocks take turns, so that an add need not wait for the one before. */
+#define TRANSLATE_SUMS 4u
 
 /* A thread's own page; gs points to it while the thread is translated. Behind it are its tables and its
  * counters: a u64 for each block, at `counters`. */
@@ -174,8 +179,10 @@ struct translate_thread {
 	uint64_t self;
 	uint32_t tid;
 	uint32_t state; /* enum translate_thread_state */
-	uint64_t cost[2];
-	uint64_t events, events_end, events_at;
+	uint64_t cost[TRANSLATE_SUMS];
+	uint64_t events, events_end, events_at; /* the buffer that is written */
+	uint64_t
+		spare; /* the other one, of the same size; the recorder exchanges them when one is full */
 	uint64_t counters;
 	uint64_t n_lost_buffers;
 	uint64_t pc;	   /* of the program; valid when it stands in a service */
@@ -190,6 +197,10 @@ struct translate_thread {
 	int64_t outcome;
 	int64_t call;
 };
+static inline uint64_t translate_thread_cost(const struct translate_thread *t)
+{
+	return t->cost[0] + t->cost[1] + t->cost[2] + t->cost[3];
+}
 enum translate_thread_state {
 	TRANSLATE_THREAD_FREE,
 	TRANSLATE_THREAD_LIVE,

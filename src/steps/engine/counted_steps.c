@@ -187,8 +187,7 @@ static void tell_event(
 	struct step_track *t, uint64_t sp, uint32_t block, enum translate_event_kind kind)
 {
 	struct counted_track *d = t->sunk;
-	const struct translate_event e = {
-		.sp = sp, .cost = {d->cost, 0}, .block = block, .kind = kind};
+	const struct translate_event e = {.sp = sp, .cost = d->cost, .block = block, .kind = kind};
 
 	counts_events(d->space->counts, d->number, (pid_t)t->tid, &e, 1);
 }
@@ -384,8 +383,8 @@ static void gone(void *ctx, struct step_track *t)
 	if (!d)
 		return;
 	finish_block(t);
-	counts_thread(d->space->counts, d->number, (pid_t)t->tid, NULL, (uint64_t[2]){d->cost, 0},
-		d->counters.v, d->counters.n);
+	counts_thread(d->space->counts, d->number, (pid_t)t->tid, NULL, d->cost, d->counters.v,
+		d->counters.n);
 	if (!--d->space->n_threads) {
 		t->space->sunk = NULL;
 		end_program(ctx, d->space);

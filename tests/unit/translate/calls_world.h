@@ -48,8 +48,7 @@ static inline void event(uint64_t ran, enum translate_event_kind kind, uint64_t 
 	struct translate_event e = {.sp = sp, .block = block, .kind = kind};
 
 	world_cost += ran;
-	e.cost[0] = world_cost / 3;
-	e.cost[1] = world_cost - e.cost[0];
+	e.cost = world_cost;
 	counts_events(world, world_thread, 100, &e, 1);
 }
 
@@ -83,7 +82,7 @@ static inline void sigreturn_to(uint64_t ran, uint64_t sp)
 static inline void finish(uint64_t ran)
 {
 	world_cost += ran;
-	counts_thread(world, world_thread, 100, "thread", (uint64_t[]){world_cost, 0}, NULL, 0);
+	counts_thread(world, world_thread, 100, "thread", world_cost, NULL, 0);
 	counts_settle(world);
 }
 

@@ -411,7 +411,7 @@ static void faults(void)
 	leave(5, TOP - 1024);
 	sigreturn_to(0, TOP - 64);
 	leave(10, TOP - 32);
-	counts_thread(world, 1, 100, NULL, (uint64_t[]){world_cost, 0}, counters, 2);
+	counts_thread(world, 1, 100, NULL, world_cost, counters, 2);
 	counts_settle(world);
 	CHECK_TREE(3);
 	CHECK_NODE("a", 1, 10);

@@ -104,7 +104,7 @@ static void block(uint32_t i, const void *pc, uint32_t bytes, uint16_t n_insns)
 
 static void end_program(struct traced *w, const uint64_t *counters, size_t n)
 {
-	counts_thread(world, 1, 100, "thread", (uint64_t[]){world_cost, 0}, counters, n);
+	counts_thread(world, 1, 100, "thread", world_cost, counters, n);
 	count_trace_add(w->t, world, &w->process, 5);
 	counts_free(world);
 }
