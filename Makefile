@@ -48,7 +48,7 @@ LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree q
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 # What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.
 ONE_THREAD := $(if $(filter thread,$(SAN)),$(addprefix src/,arch calltree query query/diff insert insert/cost formats cmd/report \
-	   probe/script probe/compile probe/stream steps/calls steps/engine steps/read steps/record steps/stream steps/tables translate))
+	   probe/script probe/compile probe/stream steps/calls steps/engine steps/read steps/record steps/stream steps/tables))
 objects = $(foreach f,$(1),$(if $(filter $(ONE_THREAD:=/),$(dir $(f))),$(PLAIN),$(BUILD))/$(f:.c=.o))
 LIB_OBJ := $(call objects,$(LIB_SRC))
 CMD_OBJ := $(call objects,$(CMD_SRC))

@@ -66,6 +66,8 @@ bool ran_file_open_image(
 
 void ran_file_close(struct ran_file *f)
 {
+	dwarf_debug_close(f->dwarf);
+	free(f->path);
 	debug_file_close(&f->debug);
 	elf_file_release(&f->elf);
 	file_map_release(&f->map);
@@ -138,20 +140,26 @@ static int read_units(struct ran_file *f, struct dwarf_debug *d, struct trace_wr
 	return n_failed;
 }
 
+bool ran_file_open_debug(struct ran_file *f, const char *path)
+{
+	if (f->path)
+		return f->dwarf;
+	f->path = mem_strdup(path);
+	if (dwarf_debug_open(&f->dwarf, &f->elf, path, NULL) == 0)
+		f->dwarf_path = f->path;
+	else if (debug_file_open(&f->debug, &f->elf, path, NULL) == 0 &&
+		 dwarf_debug_open(&f->dwarf, &f->debug.elf, f->debug.path, NULL) == 0)
+		f->dwarf_path = f->debug.path;
+	return f->dwarf;
+}
+
 int ran_file_read_lines(
 	struct ran_file *f, const char *path, struct trace_writer *w, uint64_t *addrs, size_t n)
 {
-	struct dwarf_debug *d = NULL;
-	int rc = dwarf_debug_open(&d, &f->elf, path, NULL), n_failed;
-
-	if (rc < 0 && debug_file_open(&f->debug, &f->elf, path, NULL) == 0)
-		rc = dwarf_debug_open(&d, &f->debug.elf, f->debug.path, NULL);
-	if (rc < 0)
+	if (!ran_file_open_debug(f, path))
 		return -1;
 	sort_u64(addrs, n);
-	n_failed = read_units(f, d, w, addrs, n);
-	dwarf_debug_close(d);
-	return n_failed;
+	return read_units(f, f->dwarf, w, addrs, n);
 }
 
 const struct ran_row *ran_file_row(const struct ran_file *f, uint64_t addr, size_t *at)

@@ -32,6 +32,10 @@ struct ran_file {
 	struct file_map map;
 	struct elf_file elf;
 	struct debug_file debug;
+	struct dwarf_debug *
+		dwarf; /* of the file at dwarf_path, which is this one or its separate debug file */
+	const char *dwarf_path; /* NULL: none, or nobody has looked for it */
+	char *path;
 	VEC(struct ran_row) rows; /* by address; none: no debug information */
 };
 void ran_file_close(struct ran_file *f);
@@ -52,6 +56,8 @@ bool ran_file_open(
 bool ran_file_open_image(
 	struct ran_file *f, const struct trace_reader *r, uint32_t image, const char **why);
 
+/* Opens its debug information, unless it is open; false: there is none. `path` is the image's. */
+bool ran_file_open_debug(struct ran_file *f, const char *path);
 /* The lines of the units that have one of these addresses, which are put in order. Returns how many
  * units cannot be read; -1 when there is no debug information. */
 int ran_file_read_lines(

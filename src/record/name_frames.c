@@ -5,7 +5,8 @@
 
 #include "symbols/resolve/resolver.h"
 
-void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image)
+void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image,
+	const struct debug_lender *lender)
 {
 	struct resolver *r = resolver_new();
 	char *path = catalog_default_path();
@@ -23,6 +24,8 @@ void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_
 		resolver_add_image(r, image->trace_id, trace_writer_get_image(w, image->trace_id),
 			image->path, image->has_elf ? &image->elf : NULL,
 			image->is_hit ? images_cfi(images, i) : NULL);
+		if (lender)
+			resolver_lend_debug(r, image->trace_id, lender->lend(lender->ctx, i));
 	}
 	if (kernel_image)
 		resolver_add_image(r, kernel_image, trace_writer_get_image(w, kernel_image),

@@ -4,9 +4,17 @@
 #define WEIR_RECORD_NAME_FRAMES_H
 
 #include "process/images.h"
+#include "symbols/catalog/image_make.h"
 #include "trace/writer.h"
 
-/* `kernel_image` is an image of the trace; 0 = it has no frames of the kernel. */
-void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image);
+/* Who has debug information open already: that of an image, by its number. */
+struct debug_lender {
+	struct opened_debug (*lend)(void *ctx, uint32_t image);
+	void *ctx;
+};
+
+/* `kernel_image` is an image of the trace; 0 = it has no frames of the kernel. `lender` may be NULL. */
+void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image,
+	const struct debug_lender *lender);
 
 #endif

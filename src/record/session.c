@@ -587,5 +587,5 @@ void session_finish(struct session *s, uint64_t n_completed)
 		host_fact_number(s->w, "n_deep_stacks", n_completed);
 	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
-	name_frames(s->w, s->images, s->kernel_image);
+	name_frames(s->w, s->images, s->kernel_image, NULL);
 }

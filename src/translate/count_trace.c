@@ -12,6 +12,7 @@ struct count_trace *count_trace_new(struct trace_writer *w, uint32_t life_stream
 	t->life = life_stream;
 	t->process_images = images;
 	t->tables = function_tables_new(images);
+	t->files = code_files_new();
 	trace_writer_metric(w, "instructions", "1");
 	trace_writer_metric(w, "calls", "1");
 	return t;
@@ -28,12 +29,26 @@ void count_trace_free(struct count_trace *t)
 	vec_release(&t->touched);
 	map_release(&t->n_nodes_of);
 	function_tables_free(t->tables);
+	code_files_free(t->files);
 	free(t);
 }
 
 struct function_tables *count_trace_functions(struct count_trace *t)
 {
 	return t->tables;
+}
+
+struct code_files *count_trace_files(struct count_trace *t)
+{
+	return t->files;
+}
+
+void count_trace_expect(struct count_trace *t, uint32_t image)
+{
+	const char *path = images_opened(t->process_images, image);
+	const struct image *of = images_get(t->process_images, image);
+
+	code_files_expect(t->files, image, of, path ? path : of->path);
 }
 
 /* --- what is told ------------------------------------------------------------------------------ */

@@ -17,6 +17,7 @@
 #include "process/images.h"
 #include "process/processes.h"
 #include "trace/writer.h"
+#include "translate/code_files.h"
 #include "translate/counts.h"
 #include "translate/region_functions.h"
 
@@ -31,6 +32,9 @@ struct count_trace;
 struct count_trace *count_trace_new(struct trace_writer *w, uint32_t life_stream, struct images *images);
 void count_trace_free(struct count_trace *t);
 struct function_tables *count_trace_functions(struct count_trace *t);
+struct code_files *count_trace_files(struct count_trace *t);
+/* Code of the image is about to be executed. */
+void count_trace_expect(struct count_trace *t, uint32_t image);
 
 /* `c` may go then. Its process may have ended. `time` is now. */
 void count_trace_add(struct count_trace *t, struct counts *c, const struct process *p, uint64_t time);

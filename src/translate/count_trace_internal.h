@@ -51,6 +51,7 @@ struct count_trace {
 	uint32_t life; /* stream */
 	struct images *process_images;
 	struct function_tables *tables;
+	struct code_files *files;
 	VEC(struct traced_image) images; /* [0]: code in no image; else by number + 1 */
 	VEC(struct traced_function) functions;
 	struct map n_nodes_of; /* thread of the trace -> nodes that it has */

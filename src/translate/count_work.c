@@ -257,8 +257,10 @@ static int64_t region(void *ctx, struct traced_program *p, const struct proc_map
 			.process_start_ns = d->process->start_ns},
 		clock_mono_ns());
 	mapping = addrspace_find(d->process->space, (struct vaddr){region->address});
-	if (mapping)
+	if (mapping) {
+		count_trace_expect(s->figures, mapping->image);
 		region_functions_find(&functions, count_trace_functions(s->figures), mapping);
+	}
 	answer = give_functions(p, region, &functions);
 	region_functions_release(&functions);
 	return answer;

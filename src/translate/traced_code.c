@@ -510,47 +510,45 @@ static void read_known(struct code_writer *w)
 }
 
 /* Only an image that is a file has one; why there is none is told. */
-static bool open_file(struct code_writer *w, struct ran_file *file)
+static struct ran_file *open_file(struct code_writer *w)
 {
 	const struct image *of = image_of(w);
 	const char *path, *why;
+	struct ran_file *file;
 	char *text;
 
 	if (!of || of->kind != IMAGE_KIND_ELF)
-		return false;
+		return NULL;
 	path = images_opened(w->t->process_images, w->image->number);
-	if (ran_file_open(file, path ? path : of->path,
-		    &(struct ran_identity){.build_id = {of->build_id, of->build_id_n},
-			    .bytes = of->file_bytes,
-			    .mtime_ns = of->file_mtime_ns,
-			    .has_mtime = of->file_mtime_ns},
-		    &why))
-		return true;
+	file = code_files_get(w->t->files, w->image->number, of, path ? path : of->path, &why);
+	if (file)
+		return file;
 	text = mem_printf("'%s' is not at hand (%s): what was not executed of it is not known", of->path, why);
 	count_trace_note(w->t, w->code.time, 1, text);
 	free(text);
-	return false;
+	return NULL;
 }
 
 static void write_image(struct code_writer *w)
 {
 	struct counted_image image = {.id = w->image->id, .insns = give_insns, .ctx = w};
-	struct ran_file file = {0};
+	struct ran_file *file = open_file(w);
 
 	read_insns(w);
 	find_runs(w);
 	find_executed(w);
 	image.executed = w->executed.v;
 	image.n_executed = w->executed.n;
-	if (open_file(w, &file)) {
-		image.file = &file;
+	if (file) {
+		image.file = file;
 		image.path = image_of(w)->path;
 		read_known(w);
 		image.known = w->known.v;
 		image.n_known = w->known.n;
 	}
 	counted_code_write(&w->code, &image);
-	ran_file_close(&file);
+	if (file)
+		vec_release(&file->rows);
 	for (size_t i = 0; i < w->executed.n; i++)
 		free((char *)w->executed.v[i].name);
 }

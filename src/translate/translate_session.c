@@ -92,6 +92,11 @@ static void close_stepper(struct count_session *s)
 	s->tracer.stepper = NULL;
 }
 
+static struct opened_debug lend_debug(void *files, uint32_t image)
+{
+	return code_files_debug(files, image);
+}
+
 static void complete(struct count_session *s)
 {
 	uint64_t now = clock_mono_ns();
@@ -112,7 +117,8 @@ static void complete(struct count_session *s)
 	s->result->n_blocks = totals.n_blocks;
 	s->result->n_lost = totals.n_lost;
 	images_write_facts(s->images, s->w);
-	name_frames(s->w, s->images, 0);
+	name_frames(s->w, s->images, 0,
+		&(struct debug_lender){.lend = lend_debug, .ctx = count_trace_files(s->figures)});
 	s->result->wall_ns = now - s->run.began_ns;
 	if (trace_writer_flush(s->w, &err) == 0)
 		s->result->trace_bytes = trace_writer_bytes(s->w);

@@ -15,6 +15,13 @@ struct debug_source {
 	const char *verdict; /* why it belongs: "build-id equal" */
 };
 
+/* Debug information that somebody has open already, of the file at `path`; zero: of none. Borrowed. */
+struct dwarf_debug;
+struct opened_debug {
+	struct dwarf_debug *debug;
+	const char *path;
+};
+
 struct image_recipe {
 	const struct elf_file *elf; /* the image, or a debug file that stands alone; NULL: only
 				       `debug` is added */
@@ -23,6 +30,7 @@ struct image_recipe {
 	/* Only units that may cover one of these (sorted); NULL = all. */
 	const uint64_t *addrs;
 	size_t n_addrs;
+	struct opened_debug opened;
 	bool no_data;	    /* without variables and constants */
 	bool columns;	    /* with the columns of source lines */
 	unsigned n_threads; /* 0 and 1: none but the caller's */

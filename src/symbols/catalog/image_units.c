@@ -209,10 +209,11 @@ static void choose_units(struct reading *r, const struct image_recipe *recipe)
 void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 	const struct elf_file *elf, const struct catalog_source *source)
 {
-	struct reading r = {0};
+	bool is_open = recipe->opened.debug && !strcmp(recipe->opened.path, source->path);
+	struct reading r = {.debug = is_open ? recipe->opened.debug : NULL};
 	struct err err = {0};
 
-	if (dwarf_debug_open(&r.debug, elf, source->path, &err) < 0) {
+	if (!is_open && dwarf_debug_open(&r.debug, elf, source->path, &err) < 0) {
 		if (err.code != ERR_NOT_FOUND)
 			image_builder_note(b, "'%s': %s", source->path, err.text);
 		return;
@@ -222,5 +223,6 @@ void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 	read_and_add(b, &r, recipe, source->path);
 	image_builder_notes(b, dwarf_debug_notes(r.debug));
 	free(r.units);
-	dwarf_debug_close(r.debug);
+	if (!is_open)
+		dwarf_debug_close(r.debug);
 }

@@ -54,6 +54,11 @@ void resolver_add_traced(struct resolver *r, const struct trace_reader *reader, 
 	r->entries.v[image].has_identity = true;
 }
 
+void resolver_lend_debug(struct resolver *r, uint32_t id, struct opened_debug opened)
+{
+	r->entries.v[id].opened = opened;
+}
+
 struct resolver_entry *resolver_entry(struct resolver *r, uint32_t id)
 {
 	return id < r->entries.n && r->entries.v[id].is_known ? &r->entries.v[id] : NULL;

@@ -13,6 +13,7 @@
 #include "dwarf/cfi_table.h"
 #include "elf/elf_file.h"
 #include "symbols/catalog/catalog.h"
+#include "symbols/catalog/image_make.h"
 #include "symbols/catalog/match.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
@@ -32,6 +33,9 @@ void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_imag
 
 /* The same for an image of a trace, with all that the trace knows of its identity. */
 void resolver_add_traced(struct resolver *r, const struct trace_reader *reader, uint32_t image);
+/* Of an image that is known: its debug information, which then is not opened once more; borrowed until
+ * resolver_free. */
+void resolver_lend_debug(struct resolver *r, uint32_t id, struct opened_debug opened);
 
 struct resolved {
 	const char *name;     /* of the function that has the code; never NULL */

@@ -19,6 +19,7 @@ struct resolver_entry {
 	struct trace_image image;
 	char *path;
 	const struct elf_file *elf; /* borrowed */
+	struct opened_debug opened; /* of it */
 	const struct cfi_table *cfi;
 	struct cfi_table *own_cfi;
 	struct iaddr entry;		/* the image's entry point; 0 = not known */

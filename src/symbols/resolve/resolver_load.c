@@ -107,6 +107,7 @@ static void load_mapped(struct resolver_entry *e, const struct image_identity *i
 		.path = e->path,
 		.addrs = addrs,
 		.n_addrs = n_addrs,
+		.opened = e->opened,
 		.no_data = true,
 		.n_threads = 2};
 	struct buf text = {0};
