@@ -300,6 +300,14 @@ static void read_coverage(const struct trace_reader *r, struct loss *loss)
 	loss->period_ns = 1000000000u / hz;
 }
 
+/* What each function used is known, and who called it is not. */
+static bool lacks_call_paths(const struct trace_reader *r)
+{
+	const char *paths = trace_reader_meta(r, "call_paths");
+
+	return paths && !strcmp(paths, "none");
+}
+
 /* Everything was read: the tree gets its sums, the profile its figures. */
 static void finish(struct builder *b)
 {
@@ -309,6 +317,7 @@ static void finish(struct builder *b)
 	build_nodes_end(b);
 	build_counts_end(b);
 	build_samples_end(b);
+	p->counts.is_flat |= lacks_call_paths(b->reader);
 	if (!events_measure(b))
 		calltree_measure_by_samples(p->tree);
 	calltree_finish(p->tree);

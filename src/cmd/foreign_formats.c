@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/foreign/callgrind_read.h"
 #include "formats/foreign/chrome_read.h"
 #include "formats/foreign/firefox_read.h"
 #include "formats/foreign/folded_read.h"
@@ -18,6 +19,8 @@ const struct foreign_format foreign_formats[] = {
 	{"firefox", "processed profiles of the Firefox Profiler, as of samply", firefox_is, NULL,
 		firefox_read, NULL},
 	{"chrome", "trace events in JSON, as Chrome has them", chrome_is, NULL, chrome_read, NULL},
+	{"callgrind", "profiles of callgrind and cachegrind", callgrind_is, NULL, callgrind_read,
+		NULL},
 	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read,
 		"output metric unit first"},
 };

@@ -58,7 +58,8 @@ int report_no_tree(const struct report *report, struct err *err)
 			"'%s': has %s by function, not by call (the program was linked without "
 			"--metrics %s); --metric instructions has both",
 			trace_reader_name(report->reader), p->metric, p->metric);
-	return err_set(err, ERR_NOT_FOUND,
-		"'%s': has no call tree (the program was linked with --counts)",
-		trace_reader_name(report->reader));
+	return err_set(err, ERR_NOT_FOUND, "'%s': has no call tree (%s)",
+		trace_reader_name(report->reader),
+		p->n_samples ? "who called whom is not known"
+			     : "the program was linked with --counts");
 }
