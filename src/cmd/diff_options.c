@@ -84,6 +84,9 @@ static int check_numbers(const struct command *command, struct diff_arguments *a
 	if (a->noise > NOISE_PERCENT_MAX)
 		return options_usage_error(
 			command, "--noise: must be at most %.0f percent", NOISE_PERCENT_MAX);
+	if (a->noise >= 0 && a->n_runs[RUNS_BEFORE] + a->n_runs[RUNS_AFTER] > N_RUN_SIDES)
+		return options_usage_error(
+			command, "--noise is for one run a side: several runs show theirs");
 	a->question.noise = a->noise / 100;
 	if (sort && !word_list_has(RUN_DIFF_COLUMNS, sort))
 		return options_usage_error(command, "--sort: there is no column '%s' (but %s)",

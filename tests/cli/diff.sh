@@ -87,9 +87,27 @@ equal "by caller" "[[('a', 10, 24), ('b', 84, 0)]]" \
 "$WEIR" diff one.weir two.weir --metric calls --json >calls.json
 equal "calls are exact" "[(10, 24, 14, None, 'more', True)]" \
 	"$(row calls.json f "r['before']['value'], r['after']['value'], r['difference'], r['low'], r['verdict'], r['exact']")"
+equal "a table of exact differences, by caller" "$(cat <<'T'
+Verdict  Before  After  Difference    95%-interval    Diff%  More-calls  Dearer-calls  Needs  Name
+more         11     26         +15           exact  +136.36           .             .         total
+more         10     24         +14           exact  +140.00         +14             0         f
+             10     12          +2  10 -> 12 calls                   +2             0           from a
+              0     12         +12   0 -> 12 calls                  +12             0           from b
+more          0      1          +1           exact      new          +1             0         b
+              0      1          +1    0 -> 1 calls                   +1             0           from (thread)
+same          1      1           0           exact    +0.00           0             0         a
+              1      1           0    1 -> 1 calls                    0             0           from (thread)
+2 more, 0 less, 1 same, 0 cannot be told; 1 are new, 0 are gone
+T
+)" "$("$WEIR" diff --callers --metric calls one.weir two.weir)"
 "$WEIR" diff one.weir two.weir --per call --json >percall.json 2>/dev/null
-equal "figures per call" "[(5, 7, 2)]" \
-	"$(row percall.json f "r['before']['value'], r['after']['value'], r['difference']")"
+equal "figures per call, of calls that may cost this or that" "[(5, 7, 2, 'cannot tell')]" \
+	"$(row percall.json f "r['before']['value'], r['after']['value'], r['difference'], r['verdict']")"
+printf '0 enter a\n1 enter f\n11 leave f\n12 sample=20 1: a g\n13 sample=20 1: a g\n20 leave a\n' >both.txt
+"$WEIR" import events both.txt -o merged.weir && "$WEIR" diff --by image merged.weir merged.weir --json >image.json 2>/dev/null
+equal "an image has what samples say, where these are, of functions with events and without" "[40]" \
+	"$(row image.json '[no image]' "r['before']['value']")"
+fails "noise is for single runs" 2 "several runs show theirs" "$WEIR" diff --noise 5 a.weir b.weir -- c.weir
 
 # ---- counts: exact, of two builds ----
 

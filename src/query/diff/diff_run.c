@@ -127,7 +127,8 @@ static void walk_node(struct tree_walk *w, uint32_t id)
 		w->run->is_measured = true;
 		w->run->is_counted |= !w->profile->is_time;
 		w->run->total.value += (double)node->base;
-		w->run->total.squares += squares_of(w, (double)node->base, node);
+		/* A thread is no call like others. */
+		w->run->total.squares += node->parent ? squares_of(w, (double)node->base, node) : 0;
 	}
 	if (!node->parent)
 		return;
@@ -157,9 +158,13 @@ static void add_tree(struct diff_run *run, struct diff_keys *keys, const struct 
 	vec_release(&w.n_open);
 }
 
-static bool has_paths_by_tree(const struct profile *p, const struct diff_run_question *q)
+/* Images and lines have functions that events measured and others: where there are samples, these know both. */
+static bool is_by_tree(const struct profile *p, const struct diff_run_question *q)
 {
-	return q->by == DIFF_BY_FUNCTION || q->by == DIFF_BY_IMAGE || calltree_has_events(p->tree);
+	if (q->by == DIFF_BY_FUNCTION)
+		return true;
+	return calltree_has_events(p->tree) &&
+	       (q->by == DIFF_BY_STACK || !calltree_has_estimates(p->tree));
 }
 
 int diff_run_init(struct diff_run *run, struct diff_keys *keys, const struct profile *profile,
@@ -169,7 +174,7 @@ int diff_run_init(struct diff_run *run, struct diff_keys *keys, const struct pro
 
 	memset(run, 0, sizeof(*run));
 	run->scale = 1;
-	if (has_paths_by_tree(profile, q))
+	if (is_by_tree(profile, q))
 		add_tree(run, keys, profile, q);
 	if (q->by == DIFF_BY_LINE && run->is_measured)
 		rc = diff_run_add_counted_lines(run, keys, profile, q, err);

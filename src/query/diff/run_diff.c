@@ -145,7 +145,8 @@ static void put_side(
 
 		figures[i] = scaled(row->id ? from->figure : run->total, scale);
 		to->grain += run->grain * scale / (double)n;
-		to->whole += run->total.value * run->scale / (double)n;
+		if (d->question.per != DIFF_PER_CALL) /* which have no whole */
+			to->whole += run->total.value * run->scale / (double)n;
 		row->samples[side] += row->id ? from->samples : run->samples;
 		row->calls[side] += from->calls / (double)n;
 		row->is_there[side] |= from->is_there || !row->id;
