@@ -50,7 +50,7 @@ static bool has(const struct profile *p, enum export_lack lack)
 	case EXPORT_LACKS_UNITS:
 		return (p->n_samples || export_has_tree_alone(p)) && !is_plain_unit(p);
 	case EXPORT_LACKS_TREES:
-		return export_has_tree_alone(p);
+		return p->n_kept_nodes && p->n_samples;
 	}
 	return false;
 }
@@ -68,7 +68,7 @@ void export_limits_say(struct buf *to, const struct profile *profile, unsigned i
 		{EXPORT_LACKS_WEIGHTS, "weights of samples"},
 		{EXPORT_LACKS_METRICS, "a second metric"},
 		{EXPORT_LACKS_UNITS, "the unit of the metric"},
-		{EXPORT_LACKS_TREES, "call trees without times"},
+		{EXPORT_LACKS_TREES, "calls kept as a tree"},
 	};
 	size_t begin = to->n;
 

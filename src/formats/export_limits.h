@@ -14,7 +14,7 @@ enum export_lack {
 	EXPORT_LACKS_WEIGHTS = 1u << 4, /* of samples: each counts one */
 	EXPORT_LACKS_METRICS = 1u << 5, /* more than one of them */
 	EXPORT_LACKS_UNITS = 1u << 6,	/* other ones than time, bytes and samples */
-	EXPORT_LACKS_TREES = 1u << 7	/* call trees without times */
+	EXPORT_LACKS_TREES = 1u << 7	/* calls that the program kept as a tree, beside samples */
 };
 
 /* Appends words for those of `lacks` (enum export_lack) that the profile has; nothing when it has none. */
