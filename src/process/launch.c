@@ -85,8 +85,21 @@ static char **make_environment(char *const *extra)
 	return all.v;
 }
 
+static void settle_child(const struct launch_setup *setup)
+{
+	if (setup->stdio && (dup2(setup->stdio[0], STDIN_FILENO) < 0 || dup2(setup->stdio[1], STDOUT_FILENO) < 0))
+		_exit(127);
+	if (setup->own_group)
+		setpgid(0, 0);
+	if (setup->ignores_typed) {
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+	}
+	sigprocmask(SIG_SETMASK, setup->mask, NULL);
+}
+
 static void child_main(
-	struct launch *l, int go_fd, int error_fd, char *const *argv, const sigset_t *mask)
+	struct launch *l, int go_fd, int error_fd, char *const *argv, const struct launch_setup *setup)
 {
 	int errnum;
 	char byte;
@@ -99,7 +112,7 @@ static void child_main(
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127); /* abandoned */
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	settle_child(setup);
 	if (l->environment)
 		environ = l->environment;
 	execv(l->path, argv); /* one call: whoever traces it sees no search */
@@ -122,8 +135,7 @@ static void close_launch(struct launch *l)
 	l->environment = NULL;
 }
 
-int launch_prepare(struct launch *l, char *const *argv, char *const *extra, const sigset_t *mask,
-	struct err *err)
+int launch_prepare(struct launch *l, char *const *argv, const struct launch_setup *setup, struct err *err)
 {
 	int go[2] = {-1, -1}, error[2] = {-1, -1}, errnum;
 	char *path = NULL;
@@ -138,11 +150,11 @@ int launch_prepare(struct launch *l, char *const *argv, char *const *extra, cons
 		return err_sys(err, errnum, "cannot make a pipe");
 	}
 	*l = (struct launch){.path = path, .go_fd = go[1], .error_fd = error[0]};
-	if (extra) /* now: there may be other threads, and then a child may not allocate */
-		l->environment = make_environment(extra);
+	if (setup->extra) /* now: there may be other threads, and then a child may not allocate */
+		l->environment = make_environment(setup->extra);
 	l->pid = fork();
 	if (l->pid == 0)
-		child_main(l, go[0], error[1], argv, mask);
+		child_main(l, go[0], error[1], argv, setup);
 	errnum = errno;
 	close(go[0]);
 	close(error[1]);

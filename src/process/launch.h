@@ -7,6 +7,7 @@
 #define WEIR_PROCESS_LAUNCH_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -23,11 +24,17 @@ struct launch {
  * with a sentence when there is none. */
 int launch_find(const char *name, char **path, struct err *err);
 
-/* Fails when `argv[0]` cannot be found or is not executable, before anything is forked. The child
- * execs with the signal mask `mask`, and with `extra` (NAME=VALUE texts up to a NULL; may be NULL) in
- * place of what its environment has under those names. */
-int launch_prepare(struct launch *l, char *const *argv, char *const *extra, const sigset_t *mask,
-	struct err *err);
+/* What the child is given in place of what we have. */
+struct launch_setup {
+	const sigset_t *mask; /* of signals */
+	char *const *extra;   /* NAME=VALUE texts up to a NULL, in place of what has the same names; NULL = none */
+	const int *stdio;     /* its standard input and output; NULL = ours */
+	bool ignores_typed;   /* SIGINT and SIGQUIT do not end it: its parent tells it when to end */
+	bool own_group;	      /* of processes: what is typed does not reach it */
+};
+
+/* Fails when `argv[0]` cannot be found or is not executable, before anything is forked. */
+int launch_prepare(struct launch *l, char *const *argv, const struct launch_setup *setup, struct err *err);
 /* Lets the command run; fails with a sentence when exec does. */
 int launch_go(struct launch *l, char *const *argv, struct err *err);
 /* The same in two parts, for its tracer, which has to look at what stops it meanwhile: the first one does not wait, the

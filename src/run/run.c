@@ -84,6 +84,18 @@ static bool is_echo(struct run *r, int number)
 	return is_again && (ends || r->parent_fd >= 0);
 }
 
+static bool parent_signals_group; /* set before a run begins */
+
+void run_expect_group_signals(void)
+{
+	parent_signals_group = true;
+}
+
+static bool has_reached_command(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code > 0 || (parent_signals_group && info->ssi_pid == (uint32_t)getppid());
+}
+
 /* From now on, as it would have without us; but not the echo of the first. */
 static void let_next_end_us(struct run *r)
 {
@@ -105,7 +117,7 @@ static void take_signals(struct run *r)
 
 	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		int number = (int)info.ssi_signo;
-		bool was_sent = info.ssi_code <= 0, ends = number != SIGUSR1 && number != SIGUSR2;
+		bool was_sent = !has_reached_command(&info), ends = number != SIGUSR1 && number != SIGUSR2;
 
 		if (number == SIGCHLD || (r->work->take_signal && r->work->take_signal(r->ctx, &info)) ||
 			is_echo(r, number))
@@ -322,12 +334,14 @@ static int begin(struct run *r, struct err *err)
 	char *const *environment = NULL;
 	int rc = open_signals(r, err);
 
+	r->setup.mask = &r->old_mask;
 	if (rc == 0 && r->work->prepare)
 		rc = r->work->prepare(r->ctx, &environment, err);
 	if (rc == 0)
 		rc = watch_pids(r, err);
+	r->setup.extra = environment;
 	if (rc == 0 && r->command)
-		rc = launch_prepare(&r->child, r->command, environment, &r->old_mask, err);
+		rc = launch_prepare(&r->child, r->command, &r->setup, err);
 	settle_signals(r);
 	if (rc == 0 && r->work->start)
 		rc = r->work->start(r->ctx, err);

@@ -65,6 +65,7 @@ struct run {
 	double duration_s;    /* 0 = until the end */
 	int end_signal;	      /* for a command that outlives the run, in place of what ended us; 0 = none */
 	bool dies_of_second;  /* a second SIGINT or SIGTERM ends us at once */
+	struct launch_setup setup; /* of the command; its mask and environment are set here */
 	int parent_fd;	      /* readable when nobody waits for us any more; -1 = none */
 	const struct run_work *work;
 	void *ctx;
@@ -99,6 +100,8 @@ int run_live(struct run *r, struct err *err);
 bool run_is_over(struct run *r);
 /* The command was reaped by somebody else. */
 void run_command_ended(struct run *r, int wait_status);
+/* Our parent sends its signals to the process group: those that come from it have reached the command already. */
+void run_expect_group_signals(void);
 /* In a forked child of ours that is neither the command nor part of the run: signals as they were
  * before it. */
 void run_leave(const struct run *r);

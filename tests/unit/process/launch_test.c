@@ -80,7 +80,7 @@ static void test_held_then_run(void)
 	struct pollfd early;
 
 	open_output();
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	CHECK(l.pid > 0);
 	early = (struct pollfd){.fd = output, .events = POLLIN};
 	CHECK_EQ(poll(&early, 1, 50), 0); /* nothing ran yet */
@@ -109,7 +109,7 @@ static void test_mask(void)
 	sigaddset(&ours, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &ours, &old);
 	open_output();
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	CHECK_EQ(launch_go(&l, argv, &err), 0);
 	CHECK_STR(take_output(), "0000000000000200\n");
 	waitpid(l.pid, NULL, 0);
@@ -138,7 +138,7 @@ static void test_descriptors(void)
 	snprintf(expected, sizeof(expected), "%s", take_output());
 	waitpid(pid, NULL, 0);
 	open_output();
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	CHECK_EQ(launch_go(&l, argv, &err), 0);
 	snprintf(seen, sizeof(seen), "%s", take_output());
 	waitpid(l.pid, NULL, 0);
@@ -154,7 +154,7 @@ static void refused(const char *name, int code, const char *sentence)
 	struct err err = {0};
 	int before = n_descriptors();
 
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), code);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), code);
 	CHECK_STR(err.text, sentence);
 	CHECK(has_no_child());
 	CHECK_EQ(n_descriptors(), before);
@@ -193,7 +193,7 @@ static void test_path_search(void)
 	write_file("only-here", "#!/bin/sh\nexit 5\n", 0755);
 	refused("only-here", ERR_NOT_FOUND, "'only-here': cannot run: No such file or directory");
 	setenv("PATH", "/nowhere:", 1); /* an empty part is the current folder */
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	CHECK_EQ(launch_go(&l, argv, &err), 0);
 	waitpid(l.pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 5);
@@ -214,7 +214,7 @@ static void test_exec_fails(void)
 	int before = n_descriptors();
 
 	write_file("script", "#!/no/such/interpreter\n", 0755);
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	CHECK_EQ(launch_go(&l, argv, &err), ERR_NOT_FOUND);
 	CHECK_STR(err.text, "'./script': cannot run: No such file or directory");
 	CHECK(has_no_child());
@@ -232,7 +232,7 @@ static void test_abandon(void)
 	int before = n_descriptors();
 
 	open_output();
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	launch_abandon(&l);
 	CHECK(has_no_child());
 	CHECK_STR(take_output(), "");
@@ -251,7 +251,7 @@ static void test_killed_while_held(void)
 	siginfo_t info;
 	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
 
-	CHECK_EQ(launch_prepare(&l, argv, NULL, &mask, &err), 0);
+	CHECK_EQ(launch_prepare(&l, argv, &(struct launch_setup){.mask = &mask}, &err), 0);
 	kill(l.pid, SIGKILL);
 	waitid(P_PID, (id_t)l.pid, &info, WEXITED | WNOWAIT);
 	CHECK(launch_go(&l, argv, &err) < 0);
