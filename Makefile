@@ -43,7 +43,7 @@ CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
 LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
-LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps translate serve jvm,\
+LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record remote formats probe steps translate serve jvm,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 # What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.
@@ -138,6 +138,9 @@ endif
 # The page is in the program; whoever changes it runs `make web`.
 $(BUILD)/src/cmd/view/page_files.o: CFLAGS_ALL += -DWEIR_WEB='"web/dist"'
 $(BUILD)/src/cmd/view/page_files.o: $(wildcard web/dist/*)
+
+# What the other machine's shell runs is in the program.
+$(BUILD)/src/remote/bootstrap.o: src/remote/bootstrap.sh
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))

@@ -29,6 +29,10 @@ int count_driver_main(char **argv);
 bool is_lto_wrapper_name(const char *path);
 int count_lto_main(char **argv);
 
+/* weir called by the name that it has on another machine: the far side of --host. */
+bool is_agent_name(const char *path);
+int agent_main(void);
+
 /* Opens the trace and writes its summary to a stream. */
 int report_summary(const char *trace_path, FILE *out, struct err *err);
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "cmd/host_option.h"
 #include "cmd/count_run.h"
 #include "probe/run/probe_session.h"
 #include "process/proc.h"
@@ -426,8 +427,14 @@ static void print_json(const struct finding *findings, size_t n)
 	json_object_end(&j);
 }
 
+struct doctor_arguments {
+	bool json;
+	struct host_arguments host;
+};
+
 static const struct option_spec doctor_options[] = {
-	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", 0},
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", offsetof(struct doctor_arguments, json)},
+	HOST_OPTIONS(offsetof(struct doctor_arguments, host)),
 	{0},
 };
 
@@ -435,20 +442,26 @@ static const struct option_spec doctor_options[] = {
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	bool json = false;
+	struct doctor_arguments a = {0};
 	struct finding findings[N_CHECKS] = {0};
+	uint64_t given;
 	int status = STATUS_DONE;
 
-	if (!options_begin(command, &json, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc)
 		return options_usage_error(command, "'%s': takes no operand", argv[0]);
+	status = host_check(command, &a.host);
+	if (status || a.host.host)
+		return status ? status
+			      : host_run(&(struct host_request){
+					.command = command, .from = &a, .given = given, .host = &a.host});
 	for (size_t i = 0; i < N_CHECKS; i++) {
 		checks[i].run(&findings[i]);
 		if (findings[i].verdict == VERDICT_MISSING)
 			status = STATUS_FAILED;
 	}
-	if (json)
+	if (a.json)
 		print_json(findings, N_CHECKS);
 	else
 		print_text(findings, N_CHECKS);
@@ -457,7 +470,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.synopsis = "[--json]",
+	.synopsis = "[OPTIONS]",
 	.summary = "what this machine permits and lacks, and how to change it",
 	.options = doctor_options,
 	.details = "Exit status 1 when nothing can be recorded here.\n",

@@ -51,6 +51,8 @@ int main(int argc, char **argv)
 		return count_driver_main(argv);
 	if (argc > 0 && is_lto_wrapper_name(argv[0]))
 		return finish_stdout(count_lto_main(argv));
+	if (argc > 0 && is_agent_name(argv[0]))
+		return agent_main();
 	if (argc < 2) {
 		fputs("weir: no command given ('weir -- CMD' records CMD and reports; 'weir help' "
 		      "lists the commands)\n",

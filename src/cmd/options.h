@@ -71,6 +71,19 @@ bool options_begin(const struct command *command, void *into, int *argc, char **
 bool options_begin_given(const struct command *command, void *into, int *argc, char ***argv,
 	int *status, uint64_t *given);
 
+/* The options that were given (the bits of options_parse), with their values, as arguments again, but for those with a
+ * long name in `without` (separated by blanks). The texts are the caller's. */
+struct option_value {
+	const struct option_spec *option;
+	char *text; /* "--name=value"; owned */
+};
+struct option_values {
+	struct option_value *v;
+	size_t n, cap;
+};
+void options_again(const struct command *command, const void *from, uint64_t given, const char *without,
+	struct option_values *out);
+
 /* What the first operand of a command may be (a kind of report, a format), and the long names of
  * those of the command's options that it knows, separated by blanks. */
 struct option_user {

@@ -68,6 +68,7 @@ static const struct option_spec probe_options[] = {
 		AT(point_filter)},
 	{0, "debuginfo", OPTION_TEXTS, "DIR", "look there for separate debug files, first",
 		AT(debug_folders)},
+	HOST_OPTIONS(AT(host)),
 	{0, "bench", OPTION_FLAG, NULL, "time the clauses bench:NAME, and end", AT(bench)},
 	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
 	/* What users of bpftrace type. */
@@ -140,7 +141,7 @@ static int take_command(struct probe_setup *setup)
 		return options_usage_error(setup->command, "-c: a quote is not closed");
 	if (!setup->words.n)
 		return options_usage_error(setup->command, "-c: no command");
-	if (launch_find(setup->words.v[0], &setup->program, &err) < 0)
+	if (!setup->a->host.host && launch_find(setup->words.v[0], &setup->program, &err) < 0)
 		return command_fail(&err);
 	vec_push(&setup->words, NULL);
 	return STATUS_DONE;
@@ -254,6 +255,17 @@ static int take_like(struct probe_setup *setup)
 		status = options_choose(setup->command, "--like", setup->a->like, words, &i);
 	setup->like = (enum stream_like)i;
 	return status;
+}
+
+/* What is a file of this machine, and is written while the script runs, stays here. */
+static int check_host(const struct probe_setup *setup)
+{
+	const struct probe_arguments *a = setup->a;
+	const char *option = a->output ? "-O" : a->stream_file ? "-o" : a->control ? "--control" : NULL;
+
+	if (a->host.host && option)
+		return options_usage_error(setup->command, "--host and %s exclude each other", option);
+	return host_check(setup->command, &a->host);
 }
 
 static int setup_init(struct probe_setup *setup)
@@ -472,6 +484,14 @@ static int load_stream(const char *path, struct span bytes, struct stream **out)
 	return command_fail(&err);
 }
 
+static int refuse_word(const char *word)
+{
+	struct err err;
+
+	err_set(&err, ERR_NOT_FOUND, "'%s': is neither a file nor a script (which has clauses: POINT { ... })", word);
+	return command_fail(&err);
+}
+
 /* The first free word: a file with a script or a stream, or the script itself. */
 static int take_word(const struct probe_setup *setup, struct sources *sources, const char *word,
 	bool has_parameters, struct stream **out)
@@ -487,12 +507,8 @@ static int take_word(const struct probe_setup *setup, struct sources *sources, c
 	}
 	if (!is_file && setup->like == STREAM_LIKE_0_17)
 		return refuse_as_before("failed to open file '%s': %s", word, strerror(errno));
-	if (!is_file) {
-		err_set(&err, ERR_NOT_FOUND,
-			"'%s': is neither a file nor a script (which has clauses: POINT { ... })",
-			word);
-		return command_fail(&err);
-	}
+	if (!is_file)
+		return refuse_word(word);
 	if (read_input(word, &bytes, &is_stream, &err) < 0)
 		status = command_fail(&err);
 	else if (!is_stream)
@@ -607,11 +623,37 @@ static int list_points(const struct probe_setup *setup, int argc, char **argv)
 	return status;
 }
 
+/* On another machine. Files of scripts are read here, and what traces is found there. */
+static int run_there(const struct probe_setup *setup, int argc, char **argv)
+{
+	const struct probe_arguments *a = setup->a;
+	bool has_scripts = a->scripts.n || a->files.n;
+	const char *word = !has_scripts && argc ? argv[0] : NULL;
+	bool is_input = word && !strcmp(word, "-");
+	bool is_file = is_input || (word && access(word, F_OK) == 0);
+
+	if (!has_scripts && !argc && !a->list)
+		return options_usage_error(setup->command, "no script: give its text, a file, or -e");
+	if (word && !is_file && !a->list && !strchr(word, '{'))
+		return refuse_word(word);
+	return host_run(&(struct host_request){.command = setup->command,
+		.from = a,
+		.given = setup->given,
+		.host = &a->host,
+		.files = "include",
+		.operands = argv,
+		.n_operands = (size_t)argc,
+		.first_is_file = is_file,
+		.reads_input = a->command && !is_input});
+}
+
 static int run_with(struct probe_setup *setup, int argc, char **argv)
 {
 	struct stream *s = NULL;
 	int status;
 
+	if (setup->a->host.host)
+		return run_there(setup, argc, argv);
 	if (setup->a->list)
 		return list_points(setup, argc, argv);
 	status = make_stream(setup, argc, argv, &s);
@@ -623,8 +665,10 @@ static int run_with(struct probe_setup *setup, int argc, char **argv)
 
 static int run_asked(struct probe_setup *setup, int argc, char **argv)
 {
-	int status = setup_init(setup);
+	int status = check_host(setup);
 
+	if (status == STATUS_DONE)
+		status = setup_init(setup);
 	if (status == STATUS_DONE)
 		status = run_with(setup, argc, argv);
 	return setup_release(setup, status);
@@ -645,7 +689,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct probe_setup setup = {.command = command, .a = &a};
 	int status;
 
-	if (options_begin(command, &a, &argc, &argv, &status)) {
+	if (options_begin_given(command, &a, &argc, &argv, &status, &setup.given)) {
 		take_bpftrace_output(&a);
 		a.bench |= a.foreign.mode != NULL;
 		debug_files_ask((const char *const *)a.debug_folders.v, a.debug_folders.n);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "cmd/host_option.h"
 #include "cmd/options.h"
 #include "probe/points/point.h"
 #include "probe/run/probe_session.h"
@@ -30,6 +31,7 @@ struct probe_arguments {
 	double duration_s;
 	const char *without, *control, *like;
 	bool no_warnings, bench;
+	struct host_arguments host;
 	const char *point_filter;
 	struct option_texts debug_folders; /* --debuginfo */
 	/* Options of bpftrace that are understood: records are written when they come, headers are not read,
@@ -45,6 +47,7 @@ struct probe_arguments {
 struct probe_setup {
 	const struct command *command;
 	const struct probe_arguments *a;
+	uint64_t given; /* which options were */
 	bool is_json;
 	enum stream_like like; /* of --like */
 	VEC(pid_t) pids;

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "cmd/host_option.h"
 #include "cmd/record_probe.h"
 #include "cmd/record_run.h"
 #include "record/snapshot_request.h"
@@ -33,6 +34,7 @@ struct record_arguments {
 	bool tree;
 	double prune, budget;
 	struct option_texts probes; /* --probe */
+	struct host_arguments host;
 };
 
 #define AT(field) offsetof(struct record_arguments, field)
@@ -77,6 +79,7 @@ static const struct option_spec record_options[] = {
 		AT(kinds)},
 	{0, "snapshot-of", OPTION_TEXT, "PID",
 		"make another recording write what it has so far; print the path", AT(snapshot_of)},
+	HOST_OPTIONS(AT(host)),
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0, "events", OPTION_TEXT, "GLOB", option_old_name, AT(old_functions)},
@@ -229,17 +232,29 @@ static int run_recorder(const struct record_arguments *a, struct recorder_option
 	return status;
 }
 
+static int agent_trace_fd = -1;
+
+void record_expect_agent(int fd)
+{
+	agent_trace_fd = fd;
+}
+
 /* "-": the trace goes where our standard output goes. A command that wrote there, too, would make the trace
  * unreadable, so that its own goes to standard error. */
 static int take_standard_output(
 	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
 {
-	if (strcmp(a->output, "-") != 0)
+	bool is_stream = !strcmp(a->output, "-");
+
+	if (is_stream)
+		o->output = "standard output";
+	if (agent_trace_fd >= 0)
+		o->output_fd = agent_trace_fd;
+	if (agent_trace_fd >= 0 || !is_stream)
 		return 0;
 	if (isatty(STDOUT_FILENO))
 		return options_usage_error(command,
 			"-o -: standard output is a terminal, which shows no trace: send it to a pipe or a file");
-	o->output = "standard output";
 	o->output_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (o->output_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return options_usage_error(
@@ -272,18 +287,38 @@ static int ask_for_snapshot(const struct command *command, const char *pid)
 	return STATUS_DONE;
 }
 
+/* On another machine; the trace comes here. */
+static int run_there(const struct command *command, const struct record_arguments *a, const struct recorder_options *o,
+	uint64_t given)
+{
+	struct host_request request = {.command = command,
+		.from = a,
+		.given = given,
+		.host = &a->host,
+		.files = "probe",
+		.operands = o->command,
+		.reads_input = o->command != NULL,
+		.output = o->output,
+		.output_fd = o->output_fd};
+
+	while (o->command && o->command[request.n_operands])
+		request.n_operands++;
+	return host_run(&request);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct record_arguments a = {
 		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock", .prune = -1};
 	struct recorder_options o = {0};
 	pid_t pids[PID_LIST_MAX];
+	uint64_t given;
 	int rc, status;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (a.snapshot_of)
-		return argc || a.pids || a.system_wide
+		return argc || a.pids || a.system_wide || a.host.host
 			       ? options_usage_error(
 					 command, "--snapshot-of: records nothing itself")
 			       : ask_for_snapshot(command, a.snapshot_of);
@@ -294,6 +329,8 @@ static int run(const struct command *command, int argc, char **argv)
 		rc = fill_options(command, &a, &o);
 	if (!rc && a.pids)
 		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
+	if (!rc)
+		rc = host_check(command, &a.host);
 	if (rc)
 		return rc;
 	o.pids = pids;
@@ -301,7 +338,7 @@ static int run(const struct command *command, int argc, char **argv)
 	rc = take_standard_output(command, &a, &o);
 	if (rc)
 		return rc;
-	status = run_recorder(&a, &o);
+	status = a.host.host ? run_there(command, &a, &o, given) : run_recorder(&a, &o);
 	free(a.probes.v);
 	return status;
 }

@@ -23,4 +23,7 @@ int record_status(const int *wait_status, bool is_short, bool has_losses, bool h
 /* The summary report on stderr. */
 void record_print_summary(const char *path);
 
+/* In the child of an agent: the trace goes to `fd`, which closes at exec, wherever -o says that it goes. */
+void record_expect_agent(int fd);
+
 #endif

@@ -87,7 +87,7 @@ static char **make_environment(char *const *extra)
 
 static void settle_child(const struct launch_setup *setup)
 {
-	if (setup->stdio && (dup2(setup->stdio[0], STDIN_FILENO) < 0 || dup2(setup->stdio[1], STDOUT_FILENO) < 0))
+	if (setup->stdio && (dup2(setup->stdio[0], 0) < 0 || dup2(setup->stdio[1], 1) < 0))
 		_exit(127);
 	if (setup->own_group)
 		setpgid(0, 0);

@@ -10,7 +10,7 @@ declare -A layer=(
 	[symbols]=3 [unwind]=3 [insert]=3 [query]=3
 	[process]=4 [formats]=4 [serve]=4
 	[run]=5 [jvm]=5
-	[record]=6
+	[record]=6 [remote]=6
 	[probe]=7 [translate]=7
 	[steps]=8
 	[cmd]=9
