@@ -59,10 +59,12 @@ static void *work(void *name)
 	for (int i = 0; i < 400; i++) x += again(i % 5, x);
 	return x > 1e300 ? name : 0;
 }
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t t;
-	int pid = fork();
+	int pid;
+	while (argc > 1) work(argv[1]);
+	pid = fork();
 	pthread_create(&t, 0, work, "second");
 	work("first");
 	pthread_join(t, 0);
@@ -73,6 +75,24 @@ END
 gcc -O1 -g -fno-inline -fno-optimize-sibling-calls -o tree tree.c -lpthread || not_ok "builds the program"
 record threads -- ./tree
 judged threads "two processes of two threads" pprof firefox speedscope perfetto chrome otlp
+# The program is the first mapping: what most samples come from.
+if command -v go >/dev/null; then
+	main_of() { HOME=$PWD PPROF_TMPDIR=$PWD go tool pprof -top "$1" 2>/dev/null | head -n 1; }
+	record children -- sh -c 'gzip -c "$1" >out.gz; ./tree' sh tree.c
+	./tree endless &
+	endless=$!
+	runs $endless
+	record attached --duration 0.2 -p $endless
+	kill $endless
+	wait $endless 2>/dev/null
+	for trace in perl:perl threads:tree children:tree attached:tree; do
+		[ -e "${trace%:*}.weir" ] || { skip "pprof names the program of ${trace%:*}: $(head -n 1 err.txt)" && continue; }
+		"$WEIR" export pprof "${trace%:*}.weir" -o main.pb.gz 2>export.err
+		equal "pprof names the program of ${trace%:*}" "File: ${trace#*:}" "$(main_of main.pb.gz)"
+	done
+else
+	skip "pprof names the program: go is not here (tools/deps check installs it)"
+fi
 record calls --functions 'leaf,again' -- ./tree
 judged calls "calls of hooked functions" firefox speedscope perfetto chrome
 record lost --functions leaf -- sh -c "ulimit -n 4; exec ./tree"
