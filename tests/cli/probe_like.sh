@@ -169,8 +169,9 @@ for missing in error warn; do
 done >lines.txt
 equal "a script of which nothing is there is an error, whatever is only a warning" "1 1
 1 1" "$(cat lines.txt)"
-probe integer --like 0.17 -q 'BEGIN { printf("%d %u %d\n", (uint32)-1, (uint32)-1, (uint64)5000000000); exit(); }'
-equal "%d of an unsigned int is as in C, and what has 64 bits is whole" "-1 4294967295 5000000000" "$(grep . integer.txt)"
+probe integer --like 0.17 -q 'BEGIN { printf("%d %u %d\n", (uint32)-1, (uint32)-1, (uint64)5000000000); print(~5); exit(); }'
+equal "%d of an unsigned int is as in C, and what has 64 bits is whole; ~ keeps the sign" "-1 4294967295 5000000000
+-6" "$(grep . integer.txt)"
 
 # --- who says it ---
 probe setting -q 'config = { like = "0.17" } BEGIN { print(1 < 2); exit(); }'

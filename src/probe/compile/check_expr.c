@@ -335,9 +335,9 @@ static const struct type *check_unary(struct check_clause *c, struct expr *e)
 	v = e->a->constant[m];
 	/* The lowest number of 64 bits has no literal but this one. */
 	is_lowest = e->op == OP_NEGATE && e->a->kind == EXPR_INT && v == 1ull << 63;
-	/* As in bpftrace, what ~ gives has no sign. */
+	/* As in bpftrace, what ~ gives has no sign; once it had that of its operand. */
 	type = e->op == OP_NOT ? check_bool(c)
-	       : e->op == OP_COMPLEMENT
+	       : e->op == OP_COMPLEMENT && !check_is_like_0_17(c)
 		       ? check_int(c, 8, false)
 		       : check_int(c, 8, is_lowest || !type_is_unsigned64(e->a->type[m]));
 	if (e->a->is_constant[m])

@@ -15,6 +15,9 @@
 #define CPUS_MAX       4096
 #define RING_BYTES     ((size_t)256 << 10) /* about 2,000 mappings */
 #define RING_BYTES_MIN ((size_t)16 << 10)
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1u << 4) /* Linux 6.0 */
+#endif
 
 static const struct perf_event_attr watched = {.size = sizeof(watched),
 	.type = PERF_TYPE_SOFTWARE,
@@ -23,6 +26,7 @@ static const struct perf_event_attr watched = {.size = sizeof(watched),
 	.sample_type =
 		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 	.sample_id_all = 1,
+	.read_format = PERF_FORMAT_LOST,
 	.use_clockid = 1,
 	.clockid = CLOCK_MONOTONIC,
 	.mmap = 1,
@@ -35,15 +39,22 @@ static const struct perf_event_attr watched = {.size = sizeof(watched),
 	.watermark = 1,
 	.wakeup_watermark = RING_BYTES / 8};
 
+static int try_event(const struct map_watch *w, unsigned cpu)
+{
+	return (int)syscall(SYS_perf_event_open, &w->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 static int open_event(struct map_watch *w, unsigned cpu)
 {
-	int fd =
-		(int)syscall(SYS_perf_event_open, &w->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = try_event(w, cpu);
 
+	if (fd < 0 && errno == EINVAL && w->attr.read_format) { /* before 6.0 */
+		w->attr.read_format = 0;
+		fd = try_event(w, cpu);
+	}
 	if (fd < 0 && errno == EINVAL && w->attr.build_id) { /* before 5.12 */
 		w->attr.build_id = 0;
-		fd = (int)syscall(
-			SYS_perf_event_open, &w->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		fd = try_event(w, cpu);
 	}
 	return fd;
 }
@@ -148,4 +159,19 @@ void map_watch_work(struct map_watch *w, uint64_t until,
 	if (n)
 		memmove(w->waiting.v, w->waiting.v + n, (w->waiting.n - n) * sizeof(*w->waiting.v));
 	w->waiting.n -= n;
+}
+
+/* The kernel says how many were lost in front of the next record, which may never come: it is asked, where it
+ * can be. */
+uint64_t map_watch_n_lost(const struct map_watch *w)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < w->rings.n && w->attr.read_format; i++) {
+		uint64_t values[2]; /* the count of a dummy event, and the records lost */
+
+		if (read(w->rings.v[i].fd, values, sizeof(values)) == (ssize_t)sizeof(values))
+			n += values[1];
+	}
+	return n > w->n_lost ? n : w->n_lost;
 }

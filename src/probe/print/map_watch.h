@@ -16,7 +16,7 @@ struct map_watch {
 	int epoll_fd; /* readable when a ring has filled up enough to be worth emptying */
 	VEC(struct perf_ring) rings;
 	VEC(struct collected *) waiting;
-	uint64_t n_lost;			/* records that a full ring lost */
+	uint64_t n_lost; /* records that a full ring lost, as it says itself */
 	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 int map_watch_open(struct map_watch **out, struct err *err);
@@ -26,5 +26,8 @@ void map_watch_close(struct map_watch *w);
  * the call. Records are complete up to the moment of the call; what is later waits for the next one. */
 void map_watch_work(struct map_watch *w, uint64_t until,
 	void (*each)(void *ctx, const struct collected *r), void *ctx);
+
+/* Records that full rings have lost up to now. */
+uint64_t map_watch_n_lost(const struct map_watch *w);
 
 #endif

@@ -371,7 +371,7 @@ void user_names_at(struct user_names *un, uint64_t time_ns)
 
 uint64_t user_names_n_lost(const struct user_names *un)
 {
-	return un->watch && un->was_asked ? un->watch->n_lost : 0;
+	return un->watch && un->was_asked ? map_watch_n_lost(un->watch) : 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
