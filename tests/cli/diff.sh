@@ -50,6 +50,13 @@ equal "figures per sample are shares, and say so" "('1/sample', 'sample', [0.303
 equal "rows are sorted, restricted and limited" "new old" \
 	"$("$WEIR" diff --sort name --filter '^(old|new)$' --limit 2 --json before.weir after.weir 2>/dev/null >some.json && json some.json "' '.join(r['name'] for r in j['rows'])")"
 
+printf '# callgrind format\nevents: Ir\nfl=a.c\nfn=f\n1 100\n2 50\nfn=g\n7 30\n' >callgrind.out.1
+printf '# callgrind format\nevents: Ir\nfl=a.c\nfn=f\n1 101\n2 50\nfn=g\n7 30\n' >callgrind.out.2
+"$WEIR" diff callgrind.out.1 callgrind.out.2 --json >callgrind.json 2>err.txt
+equal "what callgrind counted is exact" "[('f', 150, 151, 'more', None), ('g', 30, 30, 'same', None)] " \
+	"$(json callgrind.json "[(r['name'], r['before']['value'], r['after']['value'], r['verdict'], r['low']) for r in j['rows']]") $(cat err.txt)"
+fails "what has no call paths is refused" 1 "has no call paths" "$WEIR" diff --cum callgrind.out.1 callgrind.out.2
+
 # ---- another frequency: weights, not numbers of samples ----
 
 { for i in $(seq 400); do echo "$i sample=1 1: main"; done; } >often.txt
@@ -223,6 +230,10 @@ fails "a file that is no trace is refused" 1 "map.txt" "$WEIR" diff map.txt one.
 if [ -s perl.weir ]; then
 	"$WEIR" record -q -F 1999 -o more.weir -- perl -e '$x += $_ for 1..4e6' 2>err.txt
 	"$WEIR" diff perl.weir more.weir --json >recorded.json 2>err.txt
+	"$WEIR" export pprof -o perl.pb.gz perl.weir && "$WEIR" export pprof -o more.pb.gz more.weir
+	"$WEIR" diff --noise 0 --json perl.weir more.weir >native.json 2>out.txt
+	"$WEIR" diff --noise 0 --json perl.pb.gz more.pb.gz >pprof.json 2>out.txt
+	equal "sums of samples say the same as samples" "$(json native.json "j['rows']")" "$(json pprof.json "j['rows']")"
 	check "another frequency is said" grep -q "sampled at 499 Hz, .* at 1999 Hz" err.txt
 	check "other arguments are said" grep -q "had other arguments" err.txt
 	equal "and both are in the notes" 3 "$(json recorded.json "len(j['notes'])")"

@@ -174,6 +174,11 @@ int diff_run_init(struct diff_run *run, struct diff_keys *keys, const struct pro
 
 	memset(run, 0, sizeof(*run));
 	run->scale = 1;
+	if (profile->counts.is_flat && (q->with_callees || q->by == DIFF_BY_STACK))
+		return err_set(err, ERR_NOT_FOUND,
+			"'%s': has no call paths, so there are no figures %s",
+			trace_reader_name(profile->reader),
+			q->with_callees ? "with callees" : "by stack");
 	if (is_by_tree(profile, q))
 		add_tree(run, keys, profile, q);
 	if (q->by == DIFF_BY_LINE && run->is_measured)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples as rows: summed by stack first, then each stack is looked at once. Squares of weights say how a sum of them
- * scatters. Files of other tools have sums for samples: there, and where the metric is samples, a weight is as many
- * samples as the smallest one fits into it.
+ * scatters. Files of other tools may have sums for samples, which have no times: there, and where the metric is samples, a
+ * weight is as many samples as the smallest one fits into it. What callgrind counted is exact.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/path_name.h"
 #include "calltree/frame_names.h"
@@ -30,8 +31,9 @@ struct sampled {
 	const struct trace_reader *reader;
 	const struct diff_run_question *q;
 	VEC(struct stack_sum) sums;
-	struct map sum_of;	/* stack, or frame and TICK_BIT */
-	uint64_t smallest;	/* weight of a record */
+	struct map sum_of; /* stack, or frame and TICK_BIT */
+	uint64_t smallest; /* weight of a record */
+	bool has_times;
 	struct key_list *lists; /* by frame: its keys, outermost first */
 	VEC(uint32_t) list;
 	uint32_t *path_of;  /* by stack */
@@ -53,6 +55,7 @@ static void add_sample(struct sampled *s, const struct sample_view *sample)
 		vec_push(&s->sums, ((struct stack_sum){sample->stack, sample->frame, 0, 0, 0}));
 	}
 	sum = &s->sums.v[*place];
+	s->has_times |= sample->time != 0;
 	sum->n++;
 	sum->weight += (double)weight;
 	sum->squares += (double)weight * (double)weight;
@@ -81,13 +84,33 @@ static void part_sums(struct sampled *s)
 	bool is_number = s->profile->weighing.kind == METRIC_KIND_SAMPLES;
 	double grain = is_number ? 1 : (double)s->smallest;
 
-	if (!is_number && !trace_reader_meta(s->reader, "format"))
+	if (!is_number && (s->has_times || !trace_reader_meta(s->reader, "format")))
 		return;
 	for (size_t i = 0; grain > 0 && i < s->sums.n; i++) {
 		struct stack_sum *sum = &s->sums.v[i];
 
 		sum->squares = sum->weight * grain;
 		sum->n = (uint64_t)(sum->weight / grain + 0.5);
+	}
+}
+
+/* callgrind has events, not times. */
+static bool is_counted(const struct profile *p)
+{
+	const char *format = trace_reader_meta(p->reader, "format");
+
+	return format && !strcmp(format, "callgrind") && !strcmp(p->unit, "1") &&
+	       p->weighing.kind == METRIC_KIND_COUNT;
+}
+
+static void make_exact(struct diff_run *run)
+{
+	run->is_counted = run->is_measured = true;
+	run->total.squares = 0;
+	run->grain = 0;
+	for (size_t i = 0; i < run->rows.n; i++) {
+		run->rows.v[i].is_exact = run->rows.v[i].is_there;
+		run->rows.v[i].figure.squares = 0;
 	}
 }
 
@@ -291,6 +314,8 @@ int diff_run_add_samples(struct diff_run *run, struct diff_keys *keys,
 		else if (!calltree_has_events(profile->tree))
 			add_path(&s, &s.sums.v[i]);
 	}
+	if (rc == 0 && is_counted(profile))
+		make_exact(run);
 	if (rc == 0 && q->by == DIFF_BY_FUNCTION)
 		find_sizes(&s);
 	vec_release(&s.sums);
