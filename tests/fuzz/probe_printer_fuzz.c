@@ -78,21 +78,27 @@ static const uint8_t *json_text(const uint8_t *p, const uint8_t *end)
 	return p + 1;
 }
 
+static const uint8_t *json_blanks(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && *p == ' ')
+		p++;
+	return p;
+}
+
 static const uint8_t *json_items(const uint8_t *p, const uint8_t *end, char close, int depth)
 {
+	p = json_blanks(p, end);
 	for (bool first = true; p < end && *p != (uint8_t)close; first = false) {
 		if (!first && *p++ != ',')
 			abort();
-		while (p < end && *p == ' ')
-			p++;
+		p = json_blanks(p, end);
 		if (close == '}') {
 			p = json_text(p, end);
 			if (p >= end || *p++ != ':')
 				abort();
-			while (p < end && *p == ' ')
-				p++;
+			p = json_blanks(p, end);
 		}
-		p = json_value(p, end, depth + 1);
+		p = json_blanks(json_value(p, end, depth + 1), end);
 	}
 	if (p >= end)
 		abort();
@@ -221,8 +227,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	map.key = make_shape(&m, 0);
 	map.value = make_shape(&m, 0);
 	rest = m.c.failed ? (struct span){NULL, 0} : (struct span){m.c.p, cursor_left(&m.c)};
-	print_all(&s, PRINTER_TEXT, rest, numbers);
-	print_all(&s, PRINTER_JSON, rest, numbers);
+	for (s.like = 0; s.like < N_STREAM_LIKES; s.like++) {
+		print_all(&s, PRINTER_TEXT, rest, numbers);
+		print_all(&s, PRINTER_JSON, rest, numbers);
+	}
 	arena_free(m.arena);
 	return 0;
 }
