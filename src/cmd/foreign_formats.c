@@ -10,6 +10,7 @@
 #include "formats/foreign/folded_read.h"
 #include "formats/foreign/pprof_read.h"
 #include "formats/foreign/speedscope_read.h"
+#include "formats/foreign/uftrace_read.h"
 #include "formats/import_counts.h"
 #include "trace/layout.h"
 
@@ -21,6 +22,7 @@ const struct foreign_format foreign_formats[] = {
 	{"chrome", "trace events in JSON, as Chrome has them", chrome_is, NULL, chrome_read, NULL},
 	{"callgrind", "profiles of callgrind and cachegrind", callgrind_is, NULL, callgrind_read,
 		NULL},
+	{"uftrace", "folders of uftrace record", NULL, uftrace_is_folder, uftrace_read, NULL},
 	{"folded", "folded stacks, as flame graphs are made of", folded_is, NULL, folded_read,
 		"output metric unit first"},
 };

@@ -164,6 +164,7 @@ const struct command command_import = {
 		"  chrome      trace events in JSON, as Chrome has them\n"
 		"  speedscope  profiles of speedscope\n"
 		"  firefox     processed profiles of the Firefox Profiler, as of samply\n"
+		"  uftrace     folders of uftrace record\n"
 		"  callgrind   profiles of callgrind and cachegrind\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
