@@ -52,12 +52,12 @@ gcc -O1 -g -pg -o u u.c -pthread && uftrace record --no-sched -d data ./u >recor
 	skip "folders of uftrace record: $(tail -n 1 record.txt)"
 	finish
 }
-# fork is left twice and entered once, which uftrace takes for two calls.
+# fork is left twice and entered once, which uftrace takes for two calls, and what the child did in it for one of <0>.
 # NAME CALLS SELF, as far as uftrace shows it: three decimals of a unit
 uftrace report -d data --no-pager 2>/dev/null | python3 -SE -c 'import re, sys
 for line in sys.stdin:
     m = re.match(r" *([\d.]+) +(\w+) +([\d.]+) +(\w+) +(\d+) +(\S+)$", line)
-    if m and m[6] != "fork": print(m[6], m[5], m[3], m[4])' | sort >judge.txt
+    if m and m[6] not in ("fork", "<0>"): print(m[6], m[5], m[3], m[4])' | sort >judge.txt
 "$WEIR" report flat data --json | python3 -SE -c 'import json, sys
 units = {w[0]: w[3] for w in map(str.split, open("judge.txt"))}
 scale = {"us": 1000, "ms": 1000000, "s": 1000000000}
