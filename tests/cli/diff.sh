@@ -219,6 +219,9 @@ fails "a bad map is refused with its line" 1 "^weir: 'bad.txt': there are not tw
 # ---- what is refused, and what is said ----
 
 fails "another metric is refused" 1 "has no metric 'samples'|they are not compared" "$WEIR" diff before.weir one.weir
+echo '# nothing' >empty.txt && "$WEIR" import samples empty.txt -o empty.weir
+"$WEIR" diff --fail-on +5% --noise 0 before.weir empty.weir >out.txt 2>err.txt
+equal "a side on which nothing was measured is told" "weir: note: 'empty.weir': has nothing of the metric samples" "$(cat err.txt)"
 fails "one trace is wrong usage" 2 "needs two traces" "$WEIR" diff before.weir
 fails "three traces without sides are wrong usage" 2 "need a -- between" "$WEIR" diff a.weir b.weir c.weir
 fails "a side without traces is wrong usage" 2 "on both sides" "$WEIR" diff a.weir --

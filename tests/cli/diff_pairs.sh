@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Real runs of the same programs, recorded here, are called different in at most one row in a thousand: some pairs, and two
 # hundred of each program in make check-slow. A program that does twice the work is found when the machine lets it.
+# weir-test: once: recordings by the plain build are what it is about; diff.sh runs with sanitizers
 . "$ROOT/tests/lib.sh"
 runs=5 pairs=10
 [ -z "${WEIR_SLOW:-}" ] || runs=60 pairs=200

@@ -91,6 +91,13 @@ static void note_differences(
 			f->name, how(f));
 }
 
+/* A limit is kept by what was not measured, too: that is told. */
+static void note_nothing(struct run_diff *d, const struct run_facts *f, const struct diff_run *run)
+{
+	if (run->total.value == 0)
+		run_diff_add_note(d, "'%s': has nothing of the metric %s", f->name, d->metric);
+}
+
 static void note_losses(struct run_diff *d, const struct run_facts *f, const struct profile *p)
 {
 	double samples = (double)p->loss.samples_lost, events = (double)p->loss.events_lost;
@@ -152,6 +159,7 @@ int run_diff_check(struct run_diff *d, const struct diff_run *run, const struct 
 		run_facts_release(&facts);
 		return rc;
 	}
+	note_nothing(d, &facts, run);
 	note_losses(d, &facts, profile);
 	vec_push(&d->facts, facts);
 	return 0;

@@ -105,6 +105,10 @@ static void noise_between_single_runs_is_not_a_difference(void)
 	CHECK(a.verdict == COMPARE_UNKNOWN && isinf(a.needed));
 	CHECK(two(samples(100000, 1), samples(140000, 1), 0).verdict == COMPARE_MORE);
 	CHECK(two(samples(100000, 1), samples(300000, 1), 0.15).verdict == COMPARE_MORE);
+	/* What scatters by half of itself may be missing in one run, what is steady may not. */
+	CHECK(two(samples(0, 1), samples(1000, 1), COMPARE_NOISE_OUTSIDE).verdict ==
+		COMPARE_UNKNOWN);
+	CHECK(two(samples(0, 1), samples(1000, 1), COMPARE_NOISE).verdict == COMPARE_MORE);
 }
 
 /* Means 12 and 22, both variances 2: the error is sqrt(2/5 + 2/5), t of 8 degrees 2.306. */
