@@ -73,6 +73,13 @@ else
 	skip "a program in namespaces of its own is counted: unshare does not work here"
 fi
 
+# --- its file is another one at the end, though it may have been opened before
+gcc -nostdlib -static -Wl,--build-id=none -o replaced "$fixtures/exact_calls.S" || exit 1
+count -q -- sh -c './replaced; cp replaced other && echo >>other && mv other replaced'
+"$WEIR" report trace.weir --json >summary.json
+check "a file that was replaced meanwhile is told, and not read" \
+	grep -q "replaced' is not at hand (its size is another)" summary.json
+
 # --- processes that run
 ./storm 3000000 >worked.txt &
 pid=$!
