@@ -30,7 +30,8 @@ struct image_content {
 };
 
 struct images {
-	struct intern keys; /* id = number */
+	struct intern keys;		 /* id = number */
+	const struct image_place *place; /* NULL: what is recorded runs here and now */
 	VEC(struct image_content *) items;
 	/* Files in memory that were looked into, by device, inode and path: whether they are images. */
 	struct intern memory_files;
@@ -40,6 +41,11 @@ struct images {
 struct images *images_new(void)
 {
 	return mem_zalloc(sizeof(struct images));
+}
+
+void images_set_place(struct images *t, const struct image_place *place)
+{
+	t->place = place;
 }
 
 void images_free(struct images *t)
@@ -92,6 +98,10 @@ static bool memory_file_is_elf(struct images *t, const struct image_query *q, co
 	size_t n_known = t->memory_file_is_elf.n;
 	uint32_t i;
 
+	if (t->place) {
+		free(key);
+		return q->build_id.n > 0;
+	}
 	if (q->build_id.n || !m->inode) {
 		free(key);
 		return mapped_file_is_elf((pid_t)q->pid, m, q->build_id);
@@ -174,11 +184,22 @@ static int read_file(struct image_content *c, const struct mapped_file *f, struc
 	return 0;
 }
 
-static void open_file(struct image_content *c, const struct image_query *q)
+static int open_mapped(struct mapped_file *f, const struct image_place *place,
+	const struct image_query *q, struct err *err)
+{
+	if (!place)
+		return mapped_file_open(f, (pid_t)q->pid, &q->mapping, q->build_id, err);
+	return mapped_file_open_past(f,
+		&(struct mapped_file_past){place->root, place->is_elsewhere}, &q->mapping,
+		q->build_id, err);
+}
+
+static void open_file(
+	struct image_content *c, const struct image_place *place, const struct image_query *q)
 {
 	struct mapped_file f;
 	struct err err;
-	int rc = mapped_file_open(&f, (pid_t)q->pid, &q->mapping, q->build_id, &err);
+	int rc = open_mapped(&f, place, q, &err);
 
 	if (rc == 0) {
 		rc = read_file(c, &f, &err);
@@ -190,8 +211,26 @@ static void open_file(struct image_content *c, const struct image_query *q)
 	}
 }
 
+/* Of a recording that was made earlier: whether ours is what it had. */
+static void judge_vdso(
+	struct image_content *c, const struct image_place *place, const struct image_query *q)
+{
+	struct span id =
+		c->image.has_elf ? elf_file_build_id(&c->image.elf) : (struct span){NULL, 0};
+
+	if (q->build_id.n ? id.n >= q->build_id.n && !memcmp(id.p, q->build_id.p, q->build_id.n)
+			  : place->is_same_kernel)
+		return;
+	if (c->image.has_elf)
+		elf_file_release(&c->image.elf);
+	c->image.has_elf = false;
+	free((char *)c->image.problem);
+	c->image.problem = mem_strdup("it is that of another kernel");
+}
+
 /* The vdso has no file: its bytes come from the process or, for our own width, from ourselves. */
-static void open_vdso(struct image_content *c, const struct image_query *q)
+static void open_vdso(
+	struct image_content *c, const struct image_place *place, const struct image_query *q)
 {
 	size_t n = (size_t)(q->mapping.end - q->mapping.start);
 	struct err err;
@@ -199,7 +238,7 @@ static void open_vdso(struct image_content *c, const struct image_query *q)
 	if (n > VDSO_BYTES_MAX)
 		n = VDSO_BYTES_MAX;
 	c->memory = mem_zalloc(n);
-	if (!proc_read_memory((pid_t)q->pid, q->mapping.start, c->memory, n)) {
+	if (place || !proc_read_memory((pid_t)q->pid, q->mapping.start, c->memory, n)) {
 		const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
 
 		/* A 32-bit vdso lies below 4 GiB; ours would not fit it. */
@@ -237,8 +276,8 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 	return (char *)b.p;
 }
 
-static struct image_content *open_image(
-	enum image_kind kind, const struct image_query *q, const char *path)
+static struct image_content *open_image(enum image_kind kind, const struct image_place *place,
+	const struct image_query *q, const char *path)
 {
 	struct image_content *c = mem_zalloc(sizeof(*c));
 	struct image *image = &c->image;
@@ -251,9 +290,11 @@ static struct image_content *open_image(
 	if (kind == IMAGE_KIND_JIT)
 		image->pid = q->pid;
 	if (kind == IMAGE_KIND_ELF)
-		open_file(c, q);
+		open_file(c, place, q);
 	if (kind == IMAGE_KIND_VDSO)
-		open_vdso(c, q);
+		open_vdso(c, place, q);
+	if (kind == IMAGE_KIND_VDSO && place)
+		judge_vdso(c, place, q);
 	if (!id.n && image->has_elf)
 		id = elf_file_build_id(&image->elf);
 	image->build_id_n = (uint8_t)(id.n < BUILD_ID_MAX ? id.n : BUILD_ID_MAX);
@@ -265,12 +306,18 @@ static struct image_content *open_image(
 uint32_t images_ensure(struct images *t, const struct image_query *query)
 {
 	char *path = mem_strndup(query->mapping.path, path_plain_bytes(query->mapping.path));
-	enum image_kind kind = kind_of_mapping(t, query, path);
-	char *key = make_key(kind, query, path);
-	uint32_t number = intern_text(&t->keys, key);
+	struct image_query told = *query;
+	enum image_kind kind;
+	uint32_t number;
+	char *key;
 
+	if (t->place && !told.build_id.n)
+		told.build_id = t->place->build_id(t->place->ctx, path);
+	kind = kind_of_mapping(t, &told, path);
+	key = make_key(kind, &told, path);
+	number = intern_text(&t->keys, key);
 	if (number == t->items.n)
-		vec_push(&t->items, open_image(kind, query, path));
+		vec_push(&t->items, open_image(kind, t->place, &told, path));
 	free(key);
 	free(path);
 	return number;

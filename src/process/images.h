@@ -48,8 +48,20 @@ struct image_query {
  * which has that, is not. */
 bool image_unloads_code(const struct elf_file *elf);
 
+/* Where the files of a recording that was made earlier are. Borrowed. */
+struct image_place {
+	const char *root;    /* of the machine that was recorded; "" = it is this one's */
+	bool is_elsewhere;   /* it was recorded on another machine */
+	bool is_same_kernel; /* the kernel that was recorded runs here: its vdso is ours */
+	/* What the recording knows of the file at a path, beside its mappings; empty: nothing. */
+	struct span (*build_id)(void *ctx, const char *path);
+	void *ctx;
+};
+
 struct images;
 struct images *images_new(void);
+/* Before the first image. No process is asked for anything from then on. */
+void images_set_place(struct images *t, const struct image_place *place);
 void images_free(struct images *t);
 
 /* The number of the image; the same file of the same version has one number. */

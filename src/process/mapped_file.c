@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 struct search {
@@ -20,6 +21,7 @@ struct search {
 	const struct proc_mapping *m;
 	struct span build_id;
 	bool is_mapping; /* it was opened by the mapping itself */
+	bool is_told;	 /* somebody says that it is that file */
 };
 
 /* --- whether it is the file ------------------------------------------------------------------- */
@@ -112,7 +114,7 @@ static int try_path(const struct search *s, char *path, struct err *err)
 	else if (!S_ISREG(f->st.st_mode))
 		rc = err_set(err, ERR_FAILED, "'%s': is not a regular file", path);
 	else
-		rc = s->build_id.n ? check_build_id(s, err) : check_inode(s, err);
+		rc = s->build_id.n ? check_build_id(s, err) : s->is_told ? 0 : check_inode(s, err);
 	if (rc < 0)
 		mapped_file_close(f);
 	return rc;
@@ -205,6 +207,45 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 		return 0;
 	s.is_mapping = false;
 	return try_open_files(&s) ? 0 : rc;
+}
+
+/* ~/.debug/.build-id/12/34567.../elf: what perf has kept of it. */
+static bool try_kept(const struct search *s)
+{
+	const char *home = getenv("HOME");
+	struct buf path = {0};
+	bool is_found;
+
+	if (!home || s->build_id.n < 2)
+		return false;
+	buf_printf(&path, "%s/.debug/.build-id/", home);
+	buf_put_hex(&path, (struct span){s->build_id.p, 1});
+	buf_put_u8(&path, '/');
+	buf_put_hex(&path, (struct span){s->build_id.p + 1, s->build_id.n - 1});
+	buf_printf(&path, "/elf");
+	is_found = try_path(s, mem_strdup(buf_text(&path)), NULL) == 0;
+	buf_release(&path);
+	return is_found;
+}
+
+int mapped_file_open_past(struct mapped_file *f, const struct mapped_file_past *past,
+	const struct proc_mapping *m, struct span build_id, struct err *err)
+{
+	struct search s = {
+		.f = f, .pid = -1, .m = m, .build_id = build_id, .is_told = past->root[0] != 0};
+	int n = (int)path_plain_bytes(m->path);
+	int rc;
+
+	*f = (struct mapped_file){.fd = -1};
+	if (m->path[0] != '/')
+		return err_set(err, ERR_NOT_FOUND, "no file is mapped at 0x%lx", m->start);
+	if (!build_id.n && !s.is_told && path_is_deleted(m->path))
+		return err_set(err, ERR_NOT_FOUND, "the file has been deleted");
+	if (!build_id.n && !s.is_told && (past->is_elsewhere || !m->inode))
+		return err_set(err, ERR_NOT_FOUND,
+			"the recording does not say which version of the file it was (no build-id)");
+	rc = try_path(&s, mem_printf("%s%.*s", past->root, n, m->path), err);
+	return rc == 0 || try_kept(&s) ? 0 : rc;
 }
 
 void mapped_file_close(struct mapped_file *f)

@@ -35,6 +35,16 @@ struct mapped_file {
  * past, its process gone. */
 int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping *m,
 	struct span build_id, struct err *err);
+/* Likewise, of a recording that was made earlier: by its path below `root` ("" is here), and as perf keeps
+ * what it recorded, by build-id. Where the recording knows no build-id the inode has to be the same; below
+ * another root, and with `is_elsewhere`, there is none to compare: then that root's file is taken, and none of
+ * here. */
+struct mapped_file_past {
+	const char *root;
+	bool is_elsewhere; /* it was recorded on another machine */
+};
+int mapped_file_open_past(struct mapped_file *f, const struct mapped_file_past *past,
+	const struct proc_mapping *m, struct span build_id, struct err *err);
 /* Also of one that could not be opened. */
 void mapped_file_close(struct mapped_file *f);
 /* A path of /proc or the kernel that names memory kept as a file: a memfd, /dev/shm. Programs and

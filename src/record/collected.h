@@ -31,21 +31,28 @@ enum collected_kind {
 struct collected_sample {
 	uint64_t id; /* perf's id of the event */
 	uint64_t ip;
-	uint64_t period;
+	uint64_t period;   /* 0: the record does not say it */
+	uint32_t cpu_mode; /* PERF_RECORD_MISC_KERNEL, _USER, _GUEST_USER, ... */
 	bool in_kernel;
 	bool has_regs; /* user registers are there */
 	struct cpu_regs regs;
 	uint32_t n_kernel; /* kernel addresses, innermost first */
 	const uint64_t *kernel;
+	/* Likewise of the program, as the kernel or the CPU's branch records followed them; return addresses but for
+	 * the first. Ours have none: they have the stack. */
+	uint32_t n_user;
+	const uint64_t *user;
+	bool is_bare; /* nothing but the program counter was recorded of its place */
+	bool is_deferred; /* the program's part of the call chain is in another record, which is not joined */
 	struct span stack; /* copy from the stack pointer up */
-	uint8_t *below; /* DEEP_BELOW_BYTES, of which the last n_below end at the stack pointer */
+	uint8_t *below;	 /* DEEP_BELOW_BYTES, of which the last n_below end at the stack pointer */
 	uint8_t n_below; /* 0 = not known */
 	struct deep_stack *deep; /* what `stack` is of, owned; NULL = it is the kernel's copy */
 };
 
 struct collected_mmap {
 	struct proc_mapping mapping; /* inode 0: build_id is given instead */
-	uint8_t build_id_n; /* 0: dev and inode are given instead */
+	uint8_t build_id_n;	     /* 0: dev and inode are given instead */
 	uint8_t build_id[BUILD_ID_MAX];
 };
 
@@ -82,8 +89,9 @@ struct collected {
 	};
 };
 
-/* Decodes one perf record as the kernel wrote it with `attr` (sample_id_all set). NULL for kinds
- * that are of no interest and for records that are too short for their kind. */
+/* Decodes one perf record as the kernel wrote it with `attr`, whatever its fields are. NULL for kinds
+ * that are of no interest and for records that are too short for their kind. What a record does not hold is
+ * 0: the time, too. */
 struct collected *collected_decode(const struct perf_event_attr *attr, struct span record);
 /* The id of the event that a sample is of; false when the record is no sample. */
 bool collected_sample_event(struct span record, uint64_t *id);

@@ -3,18 +3,20 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "symbols/resolve/resolver.h"
 
 void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image,
-	const struct debug_lender *lender)
+	const struct name_place *place, const struct debug_lender *lender)
 {
 	struct resolver *r = resolver_new();
-	char *path = catalog_default_path();
+	char *path = place && place->catalog ? mem_strdup(place->catalog) : catalog_default_path();
 	struct catalog *catalog = NULL;
 
 	/* The user's own catalog may know more than the files have; most users have none. */
 	if (path && catalog_open(&catalog, path, NULL) == 0)
 		resolver_set_catalog(r, catalog);
+	resolver_set_place(r, place);
 	for (uint32_t i = 0; i < images_n(images); i++) {
 		const struct image *image = images_get(images, i);
 

@@ -13,8 +13,11 @@ struct debug_lender {
 	void *ctx;
 };
 
-/* `kernel_image` is an image of the trace; 0 = it has no frames of the kernel. `lender` may be NULL. */
+struct name_place;
+
+/* `kernel_image` is an image of the trace; 0 = it has no frames of the kernel. `place`: of a recording that
+ * was made earlier, else NULL. `lender` may be NULL. */
 void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image,
-	const struct debug_lender *lender);
+	const struct name_place *place, const struct debug_lender *lender);
 
 #endif

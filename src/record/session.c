@@ -23,6 +23,12 @@
 #include "symbols/image_identity.h"
 #include "symbols/resolve/resolver.h"
 
+struct session_metric {
+	struct session_event event;
+	uint32_t id; /* of the trace; 0 = not defined yet */
+	bool is_cpu_clock;
+};
+
 struct session {
 	struct trace_writer *w;
 	struct perf_set *set;
@@ -40,7 +46,7 @@ struct session {
 	struct map cpu_streams; /* CPU -> stream id */
 	struct map
 		leaving; /* CPU -> the thread, pid in the high half, whose end it reported last */
-	uint32_t metrics[EVENT_SPECS_MAX];
+	VEC(struct session_metric) metrics; /* by event */
 	bool has_waits;
 	uint32_t kernel_image;		 /* trace id; 0 = not defined yet */
 	VEC(struct collected *) waiting; /* not yet certainly in order */
@@ -55,6 +61,31 @@ struct session {
 static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
 	struct span bytes, uint64_t time);
 
+static void add_event(struct session *s, const struct session_event *event)
+{
+	const struct session_past *past = s->options.past;
+	struct session_metric m = {.event = *event, .is_cpu_clock = !strcmp(event->metric, "cpu")};
+
+	/* Hundreds of tracepoints of which most have no sample are no metrics. The first is the main one; of
+	 * so many it is the first that happened. */
+	if (!past || (!s->metrics.n && past->n_events <= EVENT_SPECS_MAX))
+		m.id = trace_writer_metric(s->w, event->metric, event->unit);
+	vec_push(&s->metrics, m);
+	s->has_waits |= event->is_wait;
+}
+
+static void add_events(struct session *s)
+{
+	const struct perf_options *perf = &s->options.perf;
+	const struct session_past *past = s->options.past;
+
+	for (size_t i = 0; past && i < past->n_events; i++)
+		add_event(s, &past->events[i]);
+	for (size_t i = 0; i < perf->n_events; i++)
+		add_event(s, &(struct session_event){perf->events[i].metric, perf->events[i].unit,
+				     perf->events[i].is_wait});
+}
+
 struct session *session_new(
 	struct trace_writer *w, struct perf_set *set, const struct session_options *options)
 {
@@ -64,22 +95,20 @@ struct session *session_new(
 	s->set = set;
 	s->options = *options;
 	s->images = images_new();
+	if (options->past)
+		images_set_place(s->images, options->past->files);
 	s->life = process_life_new(w, set, s->images, &options->life);
 	s->life_stream = s->life->stream;
 	s->processes = s->life->processes;
 	s->modules = s->life->modules;
-	for (size_t i = 0; i < options->perf.n_events; i++) {
-		const struct event_spec *event = &options->perf.events[i];
-
-		s->metrics[i] = trace_writer_metric(w, event->metric, event->unit);
-		s->has_waits |= event->is_wait;
-	}
+	add_events(s);
 	if (kernel_events_are_wanted(set))
 		s->kernel = kernel_events_new(w, set, s->images, options->perf.n_events > 0);
-	s->java = java_processes_new(&(struct java_world){.w = w,
-		.life_stream = s->life_stream,
-		.images = s->images,
-		.processes = s->processes});
+	if (!options->past)
+		s->java = java_processes_new(&(struct java_world){.w = w,
+			.life_stream = s->life_stream,
+			.images = s->images,
+			.processes = s->processes});
 	s->stacks = user_stacks_new(&(struct user_stacks_world){.w = w,
 		.life_stream = s->life_stream,
 		.images = s->images,
@@ -97,7 +126,7 @@ struct session *session_new(
 							       .ctx = s});
 		user_stacks_set_transcript(s->stacks, s->transcript);
 	}
-	s->last_time = clock_mono_ns();
+	s->last_time = options->past ? 0 : clock_mono_ns();
 	return s;
 }
 
@@ -109,7 +138,9 @@ void session_free(struct session *s)
 		collected_free(s->waiting.v[i]);
 	vec_release(&s->waiting);
 	transcript_free(s->transcript);
-	java_processes_free(s->java);
+	if (s->java)
+		java_processes_free(s->java);
+	vec_release(&s->metrics);
 	process_life_free(s->life);
 	images_free(s->images);
 	user_stacks_free(s->stacks);
@@ -146,12 +177,12 @@ uint64_t session_cpu_ns(const struct session *s)
 
 bool session_hurries(const struct session *s)
 {
-	return java_processes_hurry(s->java);
+	return s->java && java_processes_hurry(s->java);
 }
 
 char *session_unread_java(const struct session *s)
 {
-	return java_processes_unread(s->java);
+	return s->java ? java_processes_unread(s->java) : NULL;
 }
 
 char *session_unhooked(const struct session *s)
@@ -186,6 +217,12 @@ void session_started(struct session *s)
 	process_life_started(s->life, s->last_time);
 }
 
+void session_begin_past(struct session *s, uint64_t time)
+{
+	s->last_time = time;
+	process_life_started(s->life, time);
+}
+
 /* --- samples ---------------------------------------------------------------------------- */
 
 static uint32_t define_kernel(struct session *s)
@@ -194,7 +231,10 @@ static uint32_t define_kernel(struct session *s)
 	struct image_identity id;
 	uint32_t number;
 
-	kernel_identity(&id);
+	if (s->options.past)
+		image_identity_copy(&id, s->options.past->kernel);
+	else
+		kernel_identity(&id);
 	image.path = trace_writer_string(s->w, id.path);
 	image.build_id_n = id.build_id_n;
 	memcpy(image.build_id, id.build_id, sizeof(image.build_id));
@@ -235,7 +275,7 @@ static bool has_user_stack(struct session *s, struct process *p, const struct co
 		return false;
 	}
 	if (!c->stack.n) {
-		s->n_gone_stacks++;
+		s->n_gone_stacks += !c->n_user;
 		return false;
 	}
 	return true;
@@ -260,14 +300,18 @@ static uint64_t event_of(const struct session *s, uint64_t id)
 	return event_i ? *event_i : 0;
 }
 
-static uint32_t metric_of(const struct session *s, uint64_t id)
+static uint32_t metric_of(struct session *s, uint64_t id)
 {
-	return s->metrics[event_of(s, id)];
+	struct session_metric *m = &s->metrics.v[event_of(s, id)];
+
+	if (!m->id)
+		m->id = trace_writer_metric(s->w, m->event.metric, m->event.unit);
+	return m->id;
 }
 
 static bool is_wait(const struct session *s, uint64_t id)
 {
-	return s->has_waits && s->options.perf.events[event_of(s, id)].is_wait;
+	return s->has_waits && s->metrics.v[event_of(s, id)].event.is_wait;
 }
 
 /* The thread runs again, or the recording is over. */
@@ -300,16 +344,20 @@ static void process_sample(struct session *s, struct collected *r)
 	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
 	uint32_t stack = 0;
 
-	s->counts.n_samples++;
+	if (!s->counts.n_samples++)
+		s->counts.first_sample_ns = r->time;
+	s->counts.last_sample_ns = r->time;
 	r->sample.period = perf_set_weight(s->set, c->period, r->time);
-	if (!strcmp(s->options.perf.events[event_of(s, c->id)].metric, "cpu"))
+	if (s->metrics.v[event_of(s, c->id)].is_cpu_clock)
 		s->counts.sampled_ns += c->period;
-	if (s->options.perf.pc_only) {
+	if (s->options.perf.pc_only || (s->options.past && c->is_bare)) {
 		process_tick(s, r, thread);
 		return;
 	}
-	if (has_user_stack(s, thread->process, c))
+	if (has_user_stack(s, thread->process, c) && (c->stack.n || !s->options.past))
 		stack = user_stacks_intern(s->stacks, r, thread, stack);
+	else if (c->n_user || (s->options.past && c->cpu_mode == PERF_RECORD_MISC_USER))
+		stack = user_stacks_intern_chain(s->stacks, r, thread);
 	for (uint32_t i = c->n_kernel; i--;)
 		stack = trace_writer_stack(s->w, stack, kernel_frame(s, c->kernel[i], i > 0));
 	if (!stack) /* not even a call chain: the program counter alone */
@@ -459,7 +507,8 @@ static void process_record(struct session *s, struct collected *r)
 		end_system_call(s, r);
 	if (s->transcript)
 		advance_events(s, r);
-	tell_java(s, r);
+	if (s->java)
+		tell_java(s, r);
 	switch (r->kind) {
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
@@ -519,11 +568,21 @@ void session_add(struct session *s, struct collected_list *list)
 		until = taken < until ? taken : until;
 	}
 	if (s->waiting.n) {
-		java_processes_begin_batch(s->java, s->last_time);
+		if (s->java)
+			java_processes_begin_batch(s->java, s->last_time);
 		process_until(s, until);
 	}
 	if (s->transcript)
 		transcript_advance_all(s->transcript, until);
+}
+
+size_t session_waiting_bytes(const struct session *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->waiting.n; i++)
+		n += s->waiting.v[i]->bytes;
+	return n;
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
@@ -549,7 +608,8 @@ static void write_notes(struct session *s)
 		if (notes[i].n)
 			trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE,
 				notes[i].n, notes[i].text);
-	java_processes_write_notes(s->java, s->last_time);
+	if (s->java)
+		java_processes_write_notes(s->java, s->last_time);
 	if (s->kernel)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
@@ -587,5 +647,6 @@ void session_finish(struct session *s, uint64_t n_completed)
 		host_fact_number(s->w, "n_deep_stacks", n_completed);
 	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
-	name_frames(s->w, s->images, s->kernel_image, NULL);
+	name_frames(s->w, s->images, s->kernel_image,
+		s->options.past ? s->options.past->names : NULL, NULL);
 }

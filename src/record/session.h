@@ -19,11 +19,30 @@
 #include "trace/writer.h"
 
 struct hooks;
+struct image_identity;
+struct name_place;
+
+/* What samples are counted in. */
+struct session_event {
+	const char *metric, *unit;
+	bool is_wait; /* weighed by the time until the thread runs again */
+};
+
+/* A recording of another recorder, or of another machine: nothing is asked of the processes that run here, which are
+ * others by now. Its perf_set is empty but for event_of_id. All of it is borrowed. */
+struct session_past {
+	const struct session_event *events;
+	size_t n_events;
+	const struct image_identity *kernel; /* that ran then, as far as it is known */
+	const struct image_place *files;
+	const struct name_place *names;
+};
 
 struct session_options {
 	struct perf_options perf;
 	struct life_options life;
-	struct hooks *hooks; /* functions are hooked; NULL = none are; borrowed */
+	struct hooks *hooks;		 /* functions are hooked; NULL = none are; borrowed */
+	const struct session_past *past; /* NULL: it is recorded here and now */
 };
 
 struct session_counts {
@@ -36,6 +55,7 @@ struct session_counts {
 	uint64_t n_processes, n_threads;
 	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the
 						 thread's start */
+	uint64_t first_sample_ns, last_sample_ns; /* 0: there was none */
 };
 
 struct session;
@@ -48,9 +68,13 @@ void session_free(struct session *s);
 void session_add_running(struct session *s, pid_t pid);
 void session_add_launched(struct session *s, pid_t pid, const char *program);
 void session_started(struct session *s);
+/* The same of what was recorded earlier, which began at `time`. */
+void session_begin_past(struct session *s, uint64_t time);
 
 /* Takes the list's records (and empties it), processes those that are certainly in order. */
 void session_add(struct session *s, struct collected_list *list);
+/* Of the records that wait to be in order. */
+size_t session_waiting_bytes(const struct session *s);
 /* Trees that programs keep of themselves, as they are now; without --tree there are none. */
 void session_write_trees(struct session *s);
 /* Events are off: looks at what the processes have mapped at this moment. */

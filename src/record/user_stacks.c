@@ -20,6 +20,7 @@ struct user_stacks {
 	struct transcript *transcript; /* NULL = no functions are hooked */
 	struct unwinder *unwinder;
 	uint32_t marker_frames[UNWIND_N_ENDS];
+	uint32_t short_chain_frame;
 	uint32_t hook_frame; /* likewise: ids, 0 = not defined yet */
 	struct user_stacks_counts counts;
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
@@ -246,6 +247,32 @@ static void look_up_stack_top(struct user_stacks *u, struct thread *thread, uint
 	deep_stacks_set_top(u->world.set->deep, thread->tid, end);
 }
 
+static struct java_process *java_of(struct user_stacks *u, struct process *p)
+{
+	return u->world.java ? java_process_of(u->world.java, p) : NULL;
+}
+
+/* The process is part of the generation, so that each process's first hit of a module
+ * reaches find_module although a forked child shares its parent's mappings. */
+static uint64_t generation_of(const struct process *p, uint32_t pid)
+{
+	uint64_t generation = map_hash_mix(addrspace_generation(p->space), pid);
+
+	return map_hash_mix(generation, p->start_ns);
+}
+
+/* The `n` frames of u->frames on top of `stack`. */
+static uint32_t intern_frames(struct user_stacks *u, struct thread *thread,
+	struct java_process *java, uint64_t generation, uint32_t stack, size_t n)
+{
+	n -= stack_memo_match(&thread->memo, generation, stack, u->frames, n, &stack);
+	while (n--) {
+		stack = trace_writer_stack(u->world.w, stack, user_frame(u, java, &u->frames[n]));
+		stack_memo_add(&thread->memo, &u->frames[n], stack);
+	}
+	return stack;
+}
+
 /* An instruction with a uprobe, somebody's, is stepped in a copy of it, in a page of the kernel's. */
 static bool is_probed_copy(const struct user_stacks *u, const struct unwind_frame *f)
 {
@@ -260,7 +287,7 @@ uint32_t user_stacks_intern(
 		.process = thread->process,
 		.sample = c,
 		.time = r->time,
-		.java = java_process_of(u->world.java, thread->process)};
+		.java = java_of(u, thread->process)};
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
 		.bytes = c->stack,
 		.read = c->deep && c->deep->tail.n ? read_tail : NULL};
@@ -284,10 +311,7 @@ uint32_t user_stacks_intern(
 		callbacks.is_replaced = is_replaced;
 		callbacks.true_pc = true_pc;
 	}
-	/* The process is part of the generation, so that each process's first hit of a module
-	 * reaches find_module although a forked child shares its parent's mappings. */
-	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
-	generation = map_hash_mix(generation, thread->process->start_ns);
+	generation = generation_of(thread->process, r->pid);
 	end = unwinder_walk(u->unwinder, &c->regs, &memory, &callbacks, generation, u->frames,
 		UNWIND_FRAMES_MAX, &n);
 	if (end == UNWIND_END_COMPLETE && is_probed_copy(u, &u->frames[0]))
@@ -303,13 +327,51 @@ uint32_t user_stacks_intern(
 	}
 	if (is_hooked)
 		n = hide_library(&walk, &memory, n, &in_hook);
-	n -= stack_memo_match(&thread->memo, generation, stack, u->frames, n, &stack);
-	while (n--) {
-		stack = trace_writer_stack(
-			u->world.w, stack, user_frame(u, walk.java, &u->frames[n]));
-		stack_memo_add(&thread->memo, &u->frames[n], stack);
-	}
+	stack = intern_frames(u, thread, walk.java, generation, stack, n);
 	return in_hook ? trace_writer_stack(u->world.w, stack, hook_frame(u, r->time)) : stack;
+}
+
+static void chain_frame(struct walk *walk, uint64_t pc, bool is_caller, struct unwind_frame *f)
+{
+	struct unwind_module module;
+
+	*f = (struct unwind_frame){.pc = {pc}, .is_caller = is_caller};
+	f->has_module = find_module(walk, f->pc, &module);
+	if (f->has_module) {
+		f->cookie = module.cookie;
+		f->bias = module.bias;
+	}
+}
+
+/* Nobody says so: frame pointers lead out of the first function that keeps none. */
+static uint32_t short_chain(struct user_stacks *u)
+{
+	if (!u->short_chain_frame)
+		u->short_chain_frame = trace_writer_frame(u->world.w,
+			&(struct trace_frame){.kind = FRAME_KIND_MARKER,
+				.name = trace_writer_string(u->world.w,
+					"the recorded call chain ends before the thread's start")});
+	return trace_writer_stack(u->world.w, 0, u->short_chain_frame);
+}
+
+uint32_t user_stacks_intern_chain(
+	struct user_stacks *u, const struct collected *r, struct thread *thread)
+{
+	const struct collected_sample *c = &r->sample;
+	struct walk walk = {.u = u, .process = thread->process, .sample = c, .time = r->time};
+	size_t n = c->n_user < UNWIND_FRAMES_MAX ? c->n_user : UNWIND_FRAMES_MAX;
+	uint32_t stack = 0;
+
+	for (size_t i = 0; i < n; i++)
+		chain_frame(&walk, c->user[i], i > 0, &u->frames[i]);
+	if (!n)
+		chain_frame(&walk, c->ip, false, &u->frames[n++]);
+	else if (n > 1 && ends_thread(&walk, u->frames[n - 1].pc))
+		u->counts.n_complete++;
+	else
+		stack = short_chain(u);
+	u->counts.n += c->n_user > 0;
+	return intern_frames(u, thread, NULL, generation_of(thread->process, r->pid), stack, n);
 }
 
 static bool read_nothing(void *ctx, uint64_t addr, void *to, size_t n)
@@ -335,7 +397,7 @@ static void find_place(struct java_process *java, struct unwind_frame *f)
 uint32_t user_stacks_tick(struct user_stacks *u, struct thread *thread, uint64_t pc, uint64_t time)
 {
 	const struct mapping *m = addrspace_find(thread->process->space, (struct vaddr){pc});
-	struct java_process *java = java_process_of(u->world.java, thread->process);
+	struct java_process *java = java_of(u, thread->process);
 	struct unwind_frame f = {.pc = {pc}};
 
 	if (java)

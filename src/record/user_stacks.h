@@ -24,7 +24,7 @@ struct user_stacks_world {
 	struct images *images;
 	struct module_history *modules;
 	const struct perf_set *set;
-	struct java_processes *java;
+	struct java_processes *java; /* NULL: JVMs cannot be asked */
 };
 
 struct user_stacks_counts {
@@ -41,6 +41,9 @@ void user_stacks_set_transcript(struct user_stacks *u, struct transcript *transc
 /* The stack's id, on top of `stack` (0 = nothing is below). The sample has registers. */
 uint32_t user_stacks_intern(
 	struct user_stacks *u, const struct collected *r, struct thread *thread, uint32_t stack);
+/* The same by the addresses that the sample has of the program, or else the one where it was. */
+uint32_t user_stacks_intern_chain(
+	struct user_stacks *u, const struct collected *r, struct thread *thread);
 /* A frame of which nothing but the program counter is known. */
 uint32_t user_stacks_tick(struct user_stacks *u, struct thread *thread, uint64_t pc, uint64_t time);
 struct user_stacks_counts user_stacks_counts(const struct user_stacks *u);

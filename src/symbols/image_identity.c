@@ -309,12 +309,17 @@ bool image_identity_same_build_id(const struct image_identity *a, const struct i
 #define KALLSYMS_PATH	   "/proc/kallsyms"
 #define KALLSYMS_LINES_MAX 4096
 
+uint64_t kernel_content_hash(uint64_t address)
+{
+	return address ? map_hash(address) | 1 : 0;
+}
+
 /* "ffffffff81000000 T _text" is among the first lines; the address is 0 for those who may not know
  * it. */
-static uint64_t load_address(void)
+uint64_t kallsyms_content_hash(const char *path)
 {
 	char line[256], name[128];
-	FILE *f = fopen(KALLSYMS_PATH, "re");
+	FILE *f = fopen(path, "re");
 	uint64_t found = 0;
 	unsigned long addr;
 
@@ -324,21 +329,20 @@ static uint64_t load_address(void)
 			found = addr;
 	if (f)
 		fclose(f);
-	return found;
+	return kernel_content_hash(found);
 }
 
 void kernel_identity(struct image_identity *id)
 {
 	struct buf notes = {0};
 	struct span build_id;
-	uint64_t address = load_address();
 
 	memset(id, 0, sizeof(*id));
 	id->kind = IMAGE_KIND_KERNEL;
 	id->path = mem_strdup("[kernel]");
 	id->bits = 64;
 	id->machine = EM_X86_64;
-	id->content_hash = address ? map_hash(address) | 1 : 0;
+	id->content_hash = kallsyms_content_hash(KALLSYMS_PATH);
 	if (file_read(&notes, NOTES_PATH, NOTES_BYTES_MAX, NULL) == 0) {
 		build_id = elf_notes_build_id(buf_span(&notes), 4);
 		if (build_id.n && build_id.n <= BUILD_ID_MAX) {

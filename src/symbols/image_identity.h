@@ -56,6 +56,11 @@ void image_identity_release(struct image_identity *id);
  * kernel's symbols differ after each start of the machine. Release it. */
 void kernel_identity(struct image_identity *id);
 
+/* Where the kernel of a file like /proc/kallsyms was loaded, as a content hash; 0: it does not say so. */
+uint64_t kallsyms_content_hash(const char *path);
+/* The same of the address of _text or _stext. */
+uint64_t kernel_content_hash(uint64_t address);
+
 /* FNV-1a style over 8-byte words; the exact rule is in docs/format/catalog-file.md, "Content hash".
  * Stripping does not change it. 0 when the file does not have the bytes of all executable segments
  * (debug files, cut files) or has none. */

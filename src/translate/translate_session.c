@@ -117,7 +117,7 @@ static void complete(struct count_session *s)
 	s->result->n_blocks = totals.n_blocks;
 	s->result->n_lost = totals.n_lost;
 	images_write_facts(s->images, s->w);
-	name_frames(s->w, s->images, 0,
+	name_frames(s->w, s->images, 0, NULL,
 		&(struct debug_lender){.lend = lend_debug, .ctx = count_trace_files(s->figures)});
 	s->result->wall_ns = now - s->run.began_ns;
 	if (trace_writer_flush(s->w, &err) == 0)

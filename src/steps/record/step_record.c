@@ -113,7 +113,7 @@ static void complete(struct step_session *s)
 	module_history_write_index(s->env.modules, now);
 	images_drop_changed(s->env.images);
 	images_write_facts(s->env.images, s->env.w);
-	name_frames(s->env.w, s->env.images, 0, NULL);
+	name_frames(s->env.w, s->env.images, 0, NULL, NULL);
 	s->result->wall_ns = now - s->run.began_ns;
 	s->result->n_steps = s->n_steps;
 	if (trace_writer_flush(s->env.w, &err) == 0)

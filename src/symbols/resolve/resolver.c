@@ -30,6 +30,11 @@ void resolver_set_catalog(struct resolver *r, const struct catalog *catalog)
 	r->catalog = catalog;
 }
 
+void resolver_set_place(struct resolver *r, const struct name_place *place)
+{
+	r->place = place;
+}
+
 void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_image *image,
 	const char *path, const struct elf_file *elf, const struct cfi_table *cfi)
 {

@@ -15,6 +15,7 @@
 #include "symbols/catalog/catalog.h"
 #include "symbols/catalog/image_make.h"
 #include "symbols/catalog/match.h"
+#include "symbols/image_identity.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
@@ -24,6 +25,16 @@ struct resolver *resolver_new(void);
 void resolver_free(struct resolver *r);
 /* Asked before files; borrowed until resolver_free. */
 void resolver_set_catalog(struct resolver *r, const struct catalog *catalog);
+
+/* Where names of a recording that was made earlier come from, beside the files that were mapped. Borrowed. */
+struct name_place {
+	const char *root;     /* below which the maps of made code are; "" = they are here */
+	const char *kallsyms; /* of the kernel that was recorded; NULL: ours, when it is that one */
+	bool is_elsewhere;    /* maps of this machine's processes are others' */
+	const char *catalog;  /* NULL: the user's own */
+	const struct image_identity *kernel;
+};
+void resolver_set_place(struct resolver *r, const struct name_place *place);
 
 /* Makes an image known under the caller's id. `elf` and `cfi` (both may be NULL) are borrowed
  * until resolver_free; `elf` is the file as it was mapped, and needs no verification. Without it

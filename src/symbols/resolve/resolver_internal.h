@@ -49,7 +49,8 @@ struct resolver_entry {
 struct resolver {
 	VEC(struct resolver_entry) entries; /* by image id */
 	const struct catalog *catalog;
-	char *text; /* the made-up name given out last */
+	const struct name_place *place; /* NULL: it is recorded here and now, or a trace is read */
+	char *text;			/* the made-up name given out last */
 	struct catalog_level levels[RESOLVER_LEVELS_MAX];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the names of an image come from, and how sure it is that they are its own. */
 #include <elf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,43 @@ static void load_elf(
 	image_identity_release(&id);
 }
 
+/* The kernel of a recording that was made earlier. Its symbols have other addresses after each start of
+ * the machine: without knowing where it was loaded, any names would look right. */
+static void load_past_kernel(struct resolver_entry *e, const struct name_place *place)
+{
+	const struct image_identity *its = place->kernel;
+	const char *path = place->kallsyms ? place->kallsyms : KALLSYMS_PATH;
+	uint64_t here = kallsyms_content_hash(path);
+	struct image_identity running;
+	struct err err;
+	bool is_other;
+
+	kernel_identity(&running);
+	is_other = !place->kallsyms && its->build_id_n && running.build_id_n &&
+		   !image_identity_same_build_id(its, &running);
+	image_identity_release(&running);
+	if (is_other)
+		set_match(e, MATCH_NONE,
+			mem_strdup("the kernel here is not the recorded one (--kallsyms names "
+				   "its symbols)"));
+	else if (!its->content_hash && !place->kallsyms)
+		set_match(e, MATCH_NONE,
+			mem_strdup("the recording does not say where its kernel was loaded "
+				   "(--kallsyms names its symbols)"));
+	else if (its->content_hash && here && its->content_hash != here)
+		set_match(e, MATCH_NONE,
+			mem_printf("'%s': is of a kernel that was loaded elsewhere than the "
+				   "recorded one",
+				path));
+	else if (symtab_new_kallsyms(&e->symtab, path, &err) < 0)
+		set_match(e, MATCH_NONE, mem_strdup(err.text));
+	else
+		set_match(e, place->kallsyms && !its->content_hash ? MATCH_PATH : MATCH_BUILD_ID,
+			mem_printf("'%s'%s", path,
+				its->content_hash ? ", loaded where the recorded kernel was"
+						  : ", not compared with the recorded kernel"));
+}
+
 static void load_kernel(struct resolver *r, struct resolver_entry *e)
 {
 	struct symbols_search search = {.catalog = r->catalog, .no_files = true};
@@ -148,6 +186,12 @@ static void load_kernel(struct resolver *r, struct resolver_entry *e)
 	struct buf mine = {0}, its = {0};
 	struct err err;
 
+	if (r->place) {
+		if (!r->catalog || r->place->kallsyms ||
+			!load_found(e, r->place->kernel, &search, MATCH_BUILD_ID))
+			load_past_kernel(e, r->place);
+		return;
+	}
 	identity_of(&id, e);
 	kernel_identity(&running);
 	if (!e->has_identity) /* it is recorded here and now */
@@ -177,6 +221,11 @@ static void load_kernel(struct resolver *r, struct resolver_entry *e)
 	buf_release(&its);
 }
 
+static const char *root_of(const struct resolver *r)
+{
+	return r->place ? r->place->root : "";
+}
+
 static const char *find_jitdump(const struct resolver *r, uint32_t pid, char *to, size_t bytes)
 {
 	char name[32];
@@ -190,7 +239,7 @@ static const char *find_jitdump(const struct resolver *r, uint32_t pid, char *to
 		if (n >= strlen(name) && !strcmp(path + n - strlen(name), name))
 			return path;
 	}
-	snprintf(to, bytes, "/tmp/jit-%u.dump", pid);
+	snprintf(to, bytes, "%s/tmp/jit-%u.dump", root_of(r), pid);
 	return to;
 }
 
@@ -198,10 +247,16 @@ static void load_jit(struct resolver *r, struct resolver_entry *e)
 {
 	struct symbols_search search = {.catalog = r->catalog, .no_files = true};
 	struct image_identity id;
-	char map_path[64], dump[64];
+	char map_path[PATH_MAX], dump[PATH_MAX];
 	const char *dump_path = find_jitdump(r, e->image.pid, dump, sizeof(dump));
 
-	snprintf(map_path, sizeof(map_path), "/tmp/perf-%u.map", e->image.pid);
+	snprintf(map_path, sizeof(map_path), "%s/tmp/perf-%u.map", root_of(r), e->image.pid);
+	if (r->place && r->place->is_elsewhere && !r->place->root[0]) {
+		set_match(e, MATCH_NONE,
+			mem_strdup("code made at run time on another machine (--sysroot names "
+				   "its files)"));
+		return;
+	}
 	if (file_map_open(&e->jitdump_file, dump_path, NULL) == 0 &&
 		jitdump_init(&e->jitdump, e->jitdump_file.bytes, NULL) == 0) {
 		e->has_jitdump = true;

@@ -162,7 +162,8 @@ static void write_functions(struct trace_writer *w, uint32_t image, struct resol
 
 /* Whoever names a frame himself has looked into the image: what that is is told as of the others. One address will
  * do for that. */
-static bool is_to_be_told(struct resolver *r, const struct trace_frame *f, const struct wanted *wanted)
+static bool is_to_be_told(
+	struct resolver *r, const struct trace_frame *f, const struct wanted *wanted)
 {
 	const struct resolver_entry *e =
 		f->kind == FRAME_KIND_NATIVE && f->image ? resolver_entry(r, f->image) : NULL;

@@ -354,7 +354,7 @@ static void put_build_id_mmap(struct buf *b, uint8_t size)
 	buf_put_u8(b, 0);
 	buf_put_u16(b, 0);
 	for (uint8_t i = 0; i < 20; i++)
-		buf_put_u8(b, 0xa0 + i);
+		buf_put_u8(b, i < size ? 0xa0 + i : 0);
 	buf_put_u32(b, 5);
 	buf_put_u32(b, 2);
 	buf_put_cstr(b, "/bin/x");
@@ -363,8 +363,7 @@ static void put_build_id_mmap(struct buf *b, uint8_t size)
 
 static void test_mmap_build_id(void)
 {
-	static const uint8_t sizes[] = {20, 16, 255};
-	static const uint8_t kept[] = {20, 16, 20};
+	static const uint8_t sizes[] = {20, 16, 8};
 
 	for (int i = 0; i < 3; i++) {
 		struct buf b = {0};
@@ -377,7 +376,7 @@ static void test_mmap_build_id(void)
 		if (!c)
 			return;
 		id_was_taken(c);
-		CHECK_EQ(c->mmap.build_id_n, kept[i]);
+		CHECK_EQ(c->mmap.build_id_n, sizes[i]);
 		for (uint8_t k = 0; k < c->mmap.build_id_n; k++)
 			CHECK_EQ(c->mmap.build_id[k], 0xa0 + k);
 		CHECK_EQ(c->mmap.mapping.inode, 0);
@@ -385,6 +384,92 @@ static void test_mmap_build_id(void)
 		CHECK_STR(c->mmap.mapping.path, "/bin/x");
 		free(c);
 	}
+}
+
+/* Device 8:2, 254:0 and 0:35, with the mark of another recorder's event. */
+static void test_mark_of_another(void)
+{
+	static const uint32_t devices[][2] = {{8, 2}, {254, 0}, {0, 35}};
+
+	for (int i = 0; i < 3; i++) {
+		struct buf b = {0};
+		struct collected *c;
+
+		put_mmap_head(&b, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID);
+		buf_put_u32(&b, devices[i][0]);
+		buf_put_u32(&b, devices[i][1]);
+		buf_put_u64(&b, 4242);
+		buf_put_u64(&b, 0);
+		buf_put_u32(&b, 5);
+		buf_put_u32(&b, 2);
+		buf_put_cstr(&b, "/bin/x");
+		buf_put_u8(&b, 0);
+		c = collected_decode(&full, finish_with_id(&b));
+		buf_release(&b);
+		CHECK(c);
+		if (!c)
+			return;
+		CHECK_EQ(c->mmap.build_id_n, 0);
+		CHECK_EQ(c->mmap.mapping.major, devices[i][0]);
+		CHECK_EQ(c->mmap.mapping.minor, devices[i][1]);
+		CHECK_EQ(c->mmap.mapping.inode, 4242);
+		free(c);
+	}
+}
+
+/* Every field that comes in front of the stack, one that is skipped after the other. */
+static void test_all_fields(void)
+{
+	static const struct perf_event_attr attr = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |
+			       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT,
+		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK,
+		.sample_regs_user = 1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_FLAGS |
+				    1ull << PERF_REG_X86_IP,
+		.sample_id_all = 1,
+	};
+	static const uint64_t words[] = {0x401010, 101ull << 32 | 100, 5555, 0xadd7, 42, 43, 3,
+		250000, /* two counters */ 2, 9, 1, 10, 2, 20,
+		/* the chain */ 4, (uint64_t)PERF_CONTEXT_KERNEL, 0xffffffff81000010u,
+		(uint64_t)PERF_CONTEXT_USER, 0x401010};
+	static const uint64_t behind[] = {/* branches */ 2, 0x402000, 0x401000, 0, 0x403000,
+		0x402ff0, 0, /* registers, by bit: SP, IP, FLAGS */ PERF_SAMPLE_REGS_ABI_64, 0x7000,
+		0x401010, 0x246, /* stack */ 16, 1, 2, 8, /* weight */ 77};
+	struct buf b = {0};
+	struct collected *c;
+
+	begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		buf_put_u64(&b, words[i]);
+	buf_put_u32(&b, 4); /* raw */
+	buf_put_u32(&b, 0x12345678);
+	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++)
+		buf_put_u64(&b, behind[i]);
+	c = collected_decode(&attr, finish(&b));
+	buf_release(&b);
+	CHECK(c);
+	if (!c)
+		return;
+	CHECK_EQ(c->pid, 100);
+	CHECK_EQ(c->tid, 101);
+	CHECK_EQ(c->time, 5555);
+	CHECK_EQ(c->cpu, 3);
+	CHECK_EQ(c->sample.id, 42);
+	CHECK_EQ(c->sample.period, 250000);
+	CHECK_EQ(c->sample.n_kernel, 1);
+	CHECK_EQ(c->sample.kernel[0], 0xffffffff81000010u);
+	CHECK_EQ(c->sample.n_user, 3); /* where it is, and behind the begin of each call */
+	CHECK_EQ(c->sample.user[0], 0x401010);
+	CHECK_EQ(c->sample.user[1], 0x402001);
+	CHECK_EQ(c->sample.user[2], 0x403001);
+	CHECK_EQ(c->sample.regs.r[CPU_REG_RSP], 0x7000);
+	CHECK_EQ(c->sample.regs.r[CPU_REG_RIP], 0x401010);
+	CHECK_EQ(c->sample.stack.n, 8);
+	free(c);
 }
 
 static void put_comm(struct buf *b, uint16_t misc)
@@ -566,6 +651,8 @@ int main(void)
 		{"a sample cut at any length is refused", test_cut_samples},
 		{"a mapping with an inode", test_mmap_inode},
 		{"a mapping with a build-id", test_mmap_build_id},
+		{"the mark for build-ids on a record that has none", test_mark_of_another},
+		{"a sample with all fields", test_all_fields},
 		{"a name, set by exec or not", test_comm},
 		{"forks and exits tell child and parent apart", test_tasks},
 		{"switches tell in from out and preempted from waiting", test_switches},
