@@ -43,7 +43,7 @@ CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
 LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
-LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record remote formats probe steps translate serve jvm,\
+LIB_SRC := $(sort $(foreach d,base arch classfile elf trace bpf dwarf calltree query symbols unwind insert process run record remote perfdata formats probe steps translate serve jvm,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 # What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.

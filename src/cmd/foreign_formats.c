@@ -8,13 +8,19 @@
 #include "formats/foreign/chrome_read.h"
 #include "formats/foreign/firefox_read.h"
 #include "formats/foreign/folded_read.h"
+#include "formats/foreign/perf_script_read.h"
 #include "formats/foreign/pprof_read.h"
 #include "formats/foreign/speedscope_read.h"
 #include "formats/foreign/uftrace_read.h"
 #include "formats/import_counts.h"
+#include "perfdata/perf_import.h"
 #include "trace/layout.h"
 
 const struct foreign_format foreign_formats[] = {
+	{"perf", "what perf record writes: perf.data, or a pipe of it", perfdata_is, NULL,
+		perfdata_read, "output sysroot kallsyms catalog"},
+	{"perf-script", "the text of perf script", perf_script_is, NULL, perf_script_read,
+		"output"},
 	{"pprof", "profiles of Go and of the pprof tools", pprof_is, NULL, pprof_read, NULL},
 	{"speedscope", "profiles of speedscope", speedscope_is, NULL, speedscope_read, NULL},
 	{"firefox", "processed profiles of the Firefox Profiler, as of samply", firefox_is, NULL,

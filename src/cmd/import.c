@@ -23,6 +23,12 @@ static const struct option_spec import_options[] = {
 	{'o', "output", OPTION_TEXT, "TRACE", "the trace to write (trace.weir)",
 		offsetof(struct import_arguments, output)},
 	COUNT_FILE_OPTIONS(struct import_arguments, counts),
+	{0, "sysroot", OPTION_TEXT, "DIR", "perf: the files of the recorded machine are below it",
+		offsetof(struct import_arguments, foreign.sysroot)},
+	{0, "kallsyms", OPTION_TEXT, "FILE", "perf: the symbols of the recorded kernel",
+		offsetof(struct import_arguments, foreign.kallsyms)},
+	{0, "catalog", OPTION_TEXT_ONCE, "FILE", "perf: symbols from this merged symbol file first",
+		offsetof(struct import_arguments, foreign.catalog)},
 	{0, "metric", OPTION_TEXT, "NAME", "folded: what the numbers count",
 		offsetof(struct import_arguments, foreign.metric)},
 	{0, "unit", OPTION_TEXT, "UNIT", "folded: their unit: samples, bytes, ns, us, ms, s",
@@ -159,6 +165,8 @@ const struct command command_import = {
 		"  samples     one stack a line, outermost first:  [TID:] NAME...\n"
 		"  counts      the file that a program linked by 'weir count' leaves\n"
 		"  step-stream executed instructions: 'weir export step-stream', or another tracer\n"
+		"  perf        what perf record writes: perf.data, or a pipe of it\n"
+		"  perf-script the text of perf script\n"
 		"  folded      folded stacks, one a line:  OUTER;...;INNER COUNT\n"
 		"  pprof       profiles of Go and of the pprof tools\n"
 		"  chrome      trace events in JSON, as Chrome has them\n"

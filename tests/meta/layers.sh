@@ -11,7 +11,7 @@ declare -A layer=(
 	[process]=4 [formats]=4 [serve]=4
 	[run]=5 [jvm]=5
 	[record]=6 [remote]=6
-	[probe]=7 [translate]=7
+	[probe]=7 [translate]=7 [perfdata]=7
 	[steps]=8
 	[cmd]=9
 	[wasm]=10

@@ -223,6 +223,11 @@ static void count_reason(
 	t->n_reasons.v[id].n += n;
 }
 
+void foreign_trace_set_time(struct foreign_trace *t, uint64_t time_ns)
+{
+	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
+}
+
 void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason)
 {
 	count_reason(t, RECORD_LOSS_SAMPLES, n, reason);

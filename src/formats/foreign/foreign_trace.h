@@ -57,6 +57,8 @@ void foreign_trace_sample(
 /* The thread enters the function of the frame, or leaves it. In order of time. */
 void foreign_trace_routine(
 	struct foreign_trace *t, uint32_t thread, uint64_t time_ns, uint32_t frame, bool is_left);
+/* The time of what is told at the end, where no sample says it. */
+void foreign_trace_set_time(struct foreign_trace *t, uint64_t time_ns);
 /* `n` samples, or other things, were left out for this reason. */
 void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason);
 void foreign_trace_lost_events(struct foreign_trace *t, uint64_t n, const char *reason);
