@@ -14,6 +14,8 @@ row() { json "$1" "[($3) for r in j['rows'] + [j['total']] if r and r['name'] ==
 "$WEIR" import samples before.txt -o before.weir && "$WEIR" import samples after.txt -o after.weir
 "$WEIR" diff before.weir after.weir --noise 0 --json >diff.json 2>err.txt
 equal "a diff of samples says nothing beside" "" "$(cat err.txt)"
+equal "and which traces were compared" "[('before', 'before.weir', 330, 0), ('after', 'after.weir', 530, 0)]" \
+	"$(json diff.json "[(t['side'], t['trace'], t['samples'], t['samples_lost']) for t in j['traces']]")"
 equal "the total is that of all samples" "[(330, 530, 200, 'more')]" \
 	"$(row diff.json total "r['before']['value'], r['after']['value'], r['difference'], r['verdict']")"
 equal "what doubled is more" "[(200, 400, 200, 'more', True)]" \

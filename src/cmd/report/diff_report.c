@@ -335,6 +335,28 @@ static void json_row(struct diff_writer *w, const char *key, const struct run_di
 	json_object_end(j);
 }
 
+static void json_traces(struct diff_writer *w)
+{
+	size_t n = run_diff_n_runs(w->d, RUNS_BEFORE) + run_diff_n_runs(w->d, RUNS_AFTER);
+	struct json *j = &w->rows.json;
+
+	json_array_begin(j, "traces");
+	for (size_t i = 0; i < n; i++) {
+		struct run_diff_run run = run_diff_run(w->d, i);
+
+		json_newline(j);
+		json_object_begin(j, NULL);
+		json_string(j, "side", side_names[run.side]);
+		json_string(j, "trace", run.name);
+		json_u64(j, "samples", run.samples);
+		json_u64(j, "samples_lost", run.samples_lost);
+		json_u64(j, "events_lost", run.events_lost);
+		json_bool(j, "cut", run.is_cut);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void json_head(struct diff_writer *w)
 {
 	static const char *const bys[] = {"function", "stack", "line", "image"};
@@ -356,6 +378,7 @@ static void json_head(struct diff_writer *w)
 	for (int side = 0; side < N_RUN_SIDES; side++)
 		json_u64(j, side_names[side], run_diff_n_runs(w->d, (enum run_side)side));
 	json_object_end(j);
+	json_traces(w);
 	if (q->per != DIFF_PER_CALL)
 		json_row(w, "total", run_diff_total(w->d));
 	else

@@ -48,7 +48,11 @@ static struct run_facts facts_of(const struct diff_run *run, const struct profil
 		.host = copy_of(trace_reader_meta(p->reader, "host")),
 		.frequency = copy_of(trace_reader_meta(p->reader, "frequency")),
 		.is_measured = run->is_measured,
-		.is_counted = run->is_counted};
+		.is_counted = run->is_counted,
+		.samples = run->samples,
+		.samples_lost = p->loss.samples_lost,
+		.events_lost = p->loss.events_lost,
+		.is_cut = p->loss.is_cut};
 
 	take_command(&f, trace_reader_meta(p->reader, "command"));
 	return f;

@@ -309,6 +309,18 @@ size_t run_diff_n_runs(const struct run_diff *d, enum run_side side)
 	return d->sides[side].n;
 }
 
+struct run_diff_run run_diff_run(const struct run_diff *d, size_t i)
+{
+	const struct run_facts *f = &d->facts.v[i];
+
+	return (struct run_diff_run){.side = i < d->sides[RUNS_BEFORE].n ? RUNS_BEFORE : RUNS_AFTER,
+		.name = f->name,
+		.samples = f->samples,
+		.samples_lost = f->samples_lost,
+		.events_lost = f->events_lost,
+		.is_cut = f->is_cut};
+}
+
 double run_diff_samples(const struct run_diff *d, enum run_side side)
 {
 	return (double)d->total.samples[side] / (double)d->sides[side].n;

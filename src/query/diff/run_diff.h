@@ -59,6 +59,14 @@ struct run_diff_rename {
 	uint32_t n_common, n_neighbours; /* callers and callees of both, of either */
 };
 
+/* A run, as it was given. */
+struct run_diff_run {
+	enum run_side side;
+	const char *name; /* of its trace */
+	uint64_t samples, samples_lost, events_lost;
+	bool is_cut; /* the end is missing, or a part could not be read */
+};
+
 struct run_diff;
 
 /* The question is kept, and what it borrows. */
@@ -76,6 +84,8 @@ const struct run_diff_question *run_diff_question(const struct run_diff *d);
 const struct diff_keys *run_diff_keys(const struct run_diff *d);
 const char *run_diff_unit(const struct run_diff *d); /* with what it is per: "ns/s"; "1": plain */
 size_t run_diff_n_runs(const struct run_diff *d, enum run_side side);
+/* All runs: those before, then those after. */
+struct run_diff_run run_diff_run(const struct run_diff *d, size_t i);
 /* Samples of a run of the side, the mean. */
 double run_diff_samples(const struct run_diff *d, enum run_side side);
 const struct run_diff_row *run_diff_total(const struct run_diff *d);

@@ -10,6 +10,8 @@
 struct run_facts {
 	char *name, *program, *arguments, *host, *frequency; /* NULL: not said */
 	bool is_measured, is_counted;
+	uint64_t samples, samples_lost, events_lost;
+	bool is_cut;
 };
 
 struct run_diff {
