@@ -381,6 +381,16 @@ static bool has_pid(const pid_t *pids, size_t n, pid_t pid)
 int pid_list_parse(
 	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n)
 {
+	int status = pid_list_parse_there(command, list, pids, n);
+
+	if (!status && has_pid(pids, *n, getpid()))
+		return options_usage_error(command, "-p: %d is weir itself", getpid());
+	return status;
+}
+
+int pid_list_parse_there(
+	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n)
+{
 	const char *p = list;
 
 	*n = 0;
@@ -393,8 +403,6 @@ int pid_list_parse(
 		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
 			return options_usage_error(
 				command, "-p: '%s' is not a list of process ids", list);
-		if (pid == getpid())
-			return options_usage_error(command, "-p: %ld is weir itself", pid);
 		if (*n == PID_LIST_MAX)
 			return options_usage_error(
 				command, "-p: more than %d processes", PID_LIST_MAX);

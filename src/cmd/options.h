@@ -120,6 +120,9 @@ bool option_parse_time(const char *text, uint64_t *time);
  * said here, and the result is then the exit status. */
 int pid_list_parse(
 	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n);
+/* The same for processes of another machine, where one may have our number. */
+int pid_list_parse_there(
+	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n);
 
 /* All commands, ended by a NULL; the one visible list (commands.c). */
 extern const struct command *const commands[];

@@ -328,7 +328,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!rc)
 		rc = fill_options(command, &a, &o);
 	if (!rc && a.pids)
-		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
+		rc = (a.host.host ? pid_list_parse_there : pid_list_parse)(command, a.pids, pids, &o.n_pids);
 	if (!rc)
 		rc = host_check(command, &a.host);
 	if (rc)

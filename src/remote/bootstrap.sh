@@ -84,8 +84,15 @@ weir_find() {
 	weir_is_ours "$weir_at/weir-agent-$weir_uid" && weir_is_ours "$weir_dir" && weir_is_whole "$weir_dir"
 }
 
-# Where another one keeps the same at the same time, it stays.
+# What another one has kept meanwhile is as good, and in use. Where no sums can be made nothing is kept, since nobody could
+# use it.
 weir_store() {
+	[ -n "$(command -v sha256sum)" ] || return
+	if weir_find; then
+		weir_clean
+		weir_own=
+		return
+	fi
 	weir_dir=$weir_at/weir-agent-$weir_uid
 	weir_e=$(mkdir "$weir_dir" 2>&1)
 	weir_is_ours "$weir_dir" || weir_fail "'$weir_dir': is not a folder of yours alone: the agent cannot be kept there"
@@ -108,8 +115,8 @@ if weir_find; then
 	weir_say have
 else
 	weir_copy
-	weir_dir=$weir_own
 	[ "$weir_keep" = 0 ] || weir_store
+	[ -z "$weir_own" ] || weir_dir=$weir_own
 fi
 umask "$weir_umask"
 weir_say run

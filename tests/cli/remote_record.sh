@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # --host over a real sshd on loopback: what runs there, what comes back, what is wrong usage.
 # weir-test: once: the agent is a copy of weir, which is ten times as large with sanitizers; what parses is fuzzed
+# weir-test: long
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/remote.sh"
 mkdir there && chmod 1777 there
