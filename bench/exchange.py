@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What weir writes for other tools: each format of weir export, from one trace of a million samples and one of calls.
+"""What weir writes for other tools and reads of them: each format of weir export, from one trace of a million samples and
+one of calls, and files of other tools through weir import.
 
   exchange.py WORK-FOLDER    prints Markdown
 
@@ -8,6 +9,7 @@ is a function that prints its table (PARTS). The samples are an import: 5,000 st
 functions, the one at rank k k times as rare as the first, in three threads; the calls are a recording's shape:
 pairs of enter and leave, eight deep. Times are the smallest of the rounds, CPU time and largest resident memory with them.
 """
+import gzip
 import os
 import random
 import subprocess
@@ -39,10 +41,20 @@ def best(*argv):
     return min(run_timed(*argv) for _ in range(rounds))
 
 
-def imported(kind, name, lines):
+def write_apart(path, make):
+    """By another process: what this one has in memory counts as that of the commands that it starts."""
+    pid = os.fork()
+    if not pid:
+        with open(path, "wb") as file:
+            file.writelines(line if isinstance(line, bytes) else line.encode() for line in make())
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        raise SystemExit(f"{path}: cannot be made")
+
+
+def imported(kind, name, make):
     text, trace = os.path.join(work, f"{name}.txt"), os.path.join(work, f"{name}.weir")
-    with open(text, "w") as file:
-        file.writelines(lines)
+    write_apart(text, make)
     run_timed(weir, "import", kind, text, "-o", trace)
     os.unlink(text)
     return trace
@@ -87,14 +99,78 @@ def table(trace, what, aim):
 
 
 def write_samples():
-    table(imported("samples", "samples", sample_lines()), f"{SAMPLES:,} samples", not quick)
+    table(imported("samples", "samples", sample_lines), f"{SAMPLES:,} samples", not quick)
 
 
 def write_calls():
-    table(imported("events", "calls", call_lines()), f"{CALLS:,} calls", False)
+    table(imported("events", "calls", call_lines), f"{CALLS:,} calls", False)
 
 
-PARTS = (write_samples, write_calls)
+def uleb(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def number(field, n):
+    return uleb(field << 3) + uleb(n)
+
+
+def message(field, content):
+    return uleb(field << 3 | 2) + uleb(len(content)) + content
+
+
+def pprof_profile():
+    """One sample each, as a tool writes them that does not add up: 20,000 stacks of 2,000 functions."""
+    pick = random.Random(7)
+    strings = ["", "samples", "count", "cpu", "nanoseconds", "/bin/big"] + [f"f{i}" for i in range(2000)]
+    out = [message(1, number(1, 1) + number(2, 2)), message(1, number(1, 3) + number(2, 4))]
+    stacks = [message(1, b"".join(uleb(pick.randint(1, 2000)) for _ in range(pick.randint(6, 23)))) for _ in range(20000)]
+    out += [message(2, pick.choice(stacks) + message(2, uleb(1) + uleb(10000000 + i % 100))) for i in range(SAMPLES)]
+    out.append(message(3, number(1, 1) + number(2, 0x400000) + number(3, 0x500000) + number(5, 5)))
+    for i in range(2000):
+        line = message(4, number(1, i + 1) + number(2, i % 900 + 1))
+        out.append(message(4, number(1, i + 1) + number(2, 1) + number(3, 0x400000 + 16 * i) + line))
+        out.append(message(5, number(1, i + 1) + number(2, i + 6)))
+    yield gzip.compress(b"".join(out + [message(6, text.encode()) for text in strings]), 6)
+
+
+def folded_lines():
+    for line in sample_lines():
+        yield line.split(": ")[1].strip().replace(" ", ";") + " 1\n"
+
+
+def foreign_files():
+    """(format, what, path)"""
+    path = os.path.join(work, "foreign.")
+    write_apart(path + "pprof", pprof_profile)
+    yield "pprof", f"{SAMPLES:,} samples, gzip", path + "pprof"
+    write_apart(path + "folded", folded_lines)
+    yield "folded", f"{SAMPLES:,} lines", path + "folded"
+    for form in ("speedscope", "firefox"):
+        run_timed(weir, "export", form, os.path.join(work, "samples.weir"), "-o", path + form)
+        yield form, f"{SAMPLES:,} samples", path + form
+    run_timed(weir, "export", "chrome", os.path.join(work, "calls.weir"), "-o", path + "chrome")
+    yield "chrome", f"{CALLS:,} calls", path + "chrome"
+
+
+def read_files():
+    print("### Reading")
+    print()
+    print(f"`weir import`, smallest of {rounds}; the aim is a second for pprof.")
+    print()
+    print("| format | what | file MB | s | CPU s | largest resident MB |")
+    print("|---|---|--:|--:|--:|--:|")
+    for form, what, path in foreign_files():
+        wall, cpu, memory = best(weir, "import", form, path, "-o", os.path.join(work, "read.weir"))
+        print(f"| {form} | {what} | {os.path.getsize(path) / 1e6:.1f} | {wall:.2f} | {cpu:.2f} | {memory:.0f} |")
+        os.unlink(path)
+    print()
+
+
+PARTS = (write_samples, write_calls, read_files)
 
 print("bench: exchange", file=sys.stderr)
 print("## Exchange")
