@@ -69,7 +69,7 @@ int text_lines_fail(const struct text_lines *t, struct err *err, const char *fmt
 
 bool text_word_is(struct span word, const char *text)
 {
-	return word.n == strlen(text) && !memcmp(word.p, text, word.n);
+	return word.n == strlen(text) && (!word.n || !memcmp(word.p, text, word.n));
 }
 
 bool text_word_number(struct span word, uint64_t max, uint64_t *number)

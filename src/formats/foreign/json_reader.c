@@ -333,5 +333,5 @@ bool json_enter(struct json_reader *j, enum json_kind kind)
 
 bool json_key_is(struct span key, const char *text)
 {
-	return key.n == strlen(text) && !memcmp(key.p, text, key.n);
+	return key.n == strlen(text) && (!key.n || !memcmp(key.p, text, key.n));
 }
