@@ -416,11 +416,26 @@ static bool retry_with_pushes(struct walk *w)
 	return false;
 }
 
+/*
+ * The code that ends a signal handler is a system call that comes back elsewhere: a thread that is in it stands behind its last
+ * instruction, and its CFI ends there.
+ */
+static const struct lookup *look_up_sigreturn(struct walk *w)
+{
+	const struct lookup *at = look_up(w, w->regs.r[CPU_REG_RIP] - 1);
+
+	return at->rule && at->rule->flags & CFI_RULE_SIGNAL ? at : NULL;
+}
+
 /* The frame's module and rule; NULL when a caller lies in no module. */
 static const struct lookup *look_up_frame(struct walk *w)
 {
 	const struct lookup *at = look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller);
 
+	if (w->is_innermost && at->state == LOOKUP_MODULE && !at->rule) {
+		at = look_up_sigreturn(w);
+		at = at ? at : look_up(w, w->regs.r[CPU_REG_RIP]);
+	}
 	if (at->state == LOOKUP_MODULE || w->is_innermost)
 		return at;
 	return retry_with_pushes(w) ? look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller) : NULL;

@@ -26,6 +26,7 @@ enum {
 	F_POPPED = IMAGE_ADDR + 0x900,	 /* CFA = sp + 1 word, bp at CFA - 2 words */
 	F_AX_LOST = IMAGE_ADDR + 0xa00,	 /* as F_LEAF, ax undefined in its caller */
 	F_RED_ZONE = IMAGE_ADDR + 0xb00, /* CFA = the word below sp */
+	F_RETURNS = IMAGE_ADDR + 0xc00,	 /* as F_SIGNAL; 9 bytes, and no CFI behind them */
 	F_JIT = 0x90000000,		 /* executable, no image */
 	F_THREAD = IMAGE_ADDR + 0x6f0,	 /* ends the thread, no CFI */
 	F_ENTRY = IMAGE_ADDR + 0x680	 /* the image's entry point, no CFI */
@@ -60,6 +61,9 @@ static inline void world_add_functions(struct cfi_maker *m)
 	size_t usual = cfi_maker_usual_cie(m, "zR"), signal = cfi_maker_usual_cie(m, "zRS");
 	uint8_t breg = 0x70 | sp;
 	uint64_t at = CODE_ADDR;
+	static const struct {
+		uint32_t start, bytes;
+	} signals[] = {{0x400, 0x100}, {0xc00, 9}};
 
 	cfi_maker_fde(m, usual, at, 0x100, PROGRAM(0), true);
 	cfi_maker_fde(
@@ -67,12 +71,13 @@ static inline void world_add_functions(struct cfi_maker *m)
 	cfi_maker_fde(
 		m, usual, at + 0x200, 0x100, PROGRAM(DEF_CFA(bp, 2 * w), OFFSET(bp, 2)), true);
 	cfi_maker_fde(m, usual, at + 0x300, 0x100, PROGRAM(UNDEFINED(pc)), true);
-	cfi_maker_fde(m, signal, at + 0x400, 0x100,
-		PROGRAM(0x0f, 3, breg, 2 * w, 0x06, /* CFA = [sp + 2w] */
-			0x10, pc, 2, breg, w,	    /* pc at sp + w */
-			0x10, bp, 2, breg, 3 * w,   /* bp at sp + 3w */
-			0x10, 3, 2, breg, 4 * w),   /* bx at sp + 4w */
-		true);
+	for (size_t i = 0; i < 2; i++)
+		cfi_maker_fde(m, signal, at + signals[i].start, signals[i].bytes,
+			PROGRAM(0x0f, 3, breg, 2 * w, 0x06, /* CFA = [sp + 2w] */
+				0x10, pc, 2, breg, w,	    /* pc at sp + w */
+				0x10, bp, 2, breg, 3 * w,   /* bp at sp + 3w */
+				0x10, 3, 2, breg, 4 * w),   /* bx at sp + 4w */
+			true);
 	cfi_maker_fde(m, usual, at + 0x500, 0x100,
 		PROGRAM(DEF_CFA_OFFSET(2 * w), 0x16, sp, 3, breg, 0, 0x06), true);
 	cfi_maker_fde(m, usual, at + 0x640, 0x10, PROGRAM(UNDEFINED(pc)), true);

@@ -63,10 +63,8 @@ try "sqlite3" sqlite3 :memory: "create table t(a,b); insert into t with recursiv
 try "xz with threads" xz -T2 -1 -k -c binary.dat
 try "zstd with threads" zstd -q -T2 -9 -c binary.dat
 try "gzip" gzip -c binary.dat
-# About 0.6 stacks of 1,000 are taken inside sigreturn, whose registers the kernel is just replacing.
-permille=$((permille * 2)) try "a shell with a thousand short children" bash -c 'for i in {1..250}; do /bin/true; x=$(echo $i | tr 0-9 a-j); done'
-# About 0.4 stacks of 1,000 end in code of the shell's that has no CFI: with 3,000 stacks 1 would be chance.
-permille=$((permille * 2)) try "a shell that uses vfork" sh -c 'i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i + 1)); done'
+try "a shell with a thousand short children" bash -c 'for i in {1..250}; do /bin/true; x=$(echo $i | tr 0-9 a-j); done'
+try "a shell that uses vfork" sh -c 'i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i + 1)); done'
 gcc -O2 -fomit-frame-pointer -o shape64 "$ROOT/tests/workloads/split.c" -lpthread && try "an optimised C program" ./shape64 threads
 if gcc -m32 -O2 -o shape32 "$ROOT/tests/workloads/split.c" -lpthread 2>err.txt; then
 	try "a 32-bit program" ./shape32 threads

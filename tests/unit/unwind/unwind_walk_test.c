@@ -84,6 +84,26 @@ static void signal_frame(void)
 	}
 }
 
+/* The handler has returned, and the system call that ends it has not: the pc is behind that. */
+static void in_the_return_of_a_signal(void)
+{
+	FOR_BOTH(w)
+	{
+		w.knows_calls = true; /* else nothing would be guessed in its place */
+		world_push(&w, 0);
+		world_push(&w, F_BIG);
+		world_push(&w, world_addr(&w, 5));
+		world_push(&w, 0xb0);
+		world_push(&w, 0xbb);
+		for (int i = 0; i < 3; i++)
+			world_push(&w, 0);
+		world_push(&w, F_START + 1);
+		CHECK_EQ(world_walk(&w, F_RETURNS + 9), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_RETURNS + 9, F_BIG, F_START + 1);
+		CHECK(!w.frames[1].is_caller && w.frames[2].is_caller);
+	}
+}
+
 /* The handler runs above the interrupted frame, on a stack of its own. */
 static void signal_on_another_stack(void)
 {
@@ -444,6 +464,7 @@ static const struct test tests[] = {
 	{"a return address of zero is the end of the stack", return_address_zero},
 	{"a caller is looked up before its return address", call_that_does_not_return},
 	{"the pc under a signal frame is exact", signal_frame},
+	{"the system call that ends a handler is the handler's frame", in_the_return_of_a_signal},
 	{"a signal handler may run on another stack", signal_on_another_stack},
 	{"an interrupted stack outside the copy is a short copy", signal_stack_alone_in_the_copy},
 	{"CFI may say where another stack goes on", stack_switch},
