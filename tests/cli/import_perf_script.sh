@@ -5,7 +5,7 @@
 
 cat >odd.txt <<'END'
 # captured on: a comment
-my prog 1 12/13 [003] 1.000001: 250000 cpu-clock:u: 
+my prog 1 12/13 [003] 1.000001: 250000 cpu-clock:u:
 	    7f12 operator()(int, char)+0x12 (/tmp/a b (deleted))
   src/a b.c:12
 	      45 inner(int)+0x1 (inlined)
