@@ -7,7 +7,8 @@
  * with the three places that nanoseconds need.
  *
  * Samples are in the lists "samples" and "stackFrames", which Chrome's own viewer knows, and others skip. Where
- * those lists are, speedscope shows nothing else: without samples they are left out.
+ * those lists are, speedscope shows nothing else: without samples they are left out. What their weights are stands in
+ * "otherData".
  */
 #include "formats/exports.h"
 
@@ -234,6 +235,15 @@ static void put_stack_frames(struct chrome *c)
 	json_object_end(&c->json);
 }
 
+/* What the weights of samples are: the format has no place of its own for that. */
+static void put_about(struct chrome *c)
+{
+	json_object_begin(&c->json, "otherData");
+	json_string(&c->json, "weirMetric", c->profile->metric);
+	json_string(&c->json, "weirUnit", c->profile->unit);
+	json_object_end(&c->json);
+}
+
 int export_chrome(const struct profile *profile, FILE *out, struct err *err)
 {
 	static const struct timed_visitor visitor = {.sample = add_sample,
@@ -252,6 +262,7 @@ int export_chrome(const struct profile *profile, FILE *out, struct err *err)
 	json_init(&c.json, out);
 	json_object_begin(&c.json, NULL);
 	json_string(&c.json, "displayTimeUnit", "ns");
+	put_about(&c);
 	json_array_begin(&c.json, "traceEvents");
 	put_threads(&c);
 	rc = timed_walk(&c.stacks, &visitor, &c, err);

@@ -33,6 +33,7 @@ folded folded samples
 pprof pb.gz cpu
 firefox json.gz cpu
 speedscope speedscope.json cpu
+chrome json cpu
 TABLE
 
 "$WEIR" import events "$ROOT/tests/golden/events.txt" -o events.weir

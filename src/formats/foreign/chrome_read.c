@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An object with "traceEvents", or the array alone, whose end may be missing: tracers are killed. Begins, ends and
- * whole calls become calls of their threads; times are microseconds with fractions.
+ * whole calls become calls of their threads; samples are in lists of their own (chrome_samples.c). Times are
+ * microseconds with fractions.
  */
 #include "formats/foreign/chrome_read.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "formats/foreign/chrome_samples.h"
 #include "formats/foreign/foreign_calls.h"
 #include "formats/foreign/json_reader.h"
 #include "formats/text_lines.h"
@@ -19,6 +21,7 @@ struct chrome {
 	struct json_reader json;
 	struct foreign_trace *trace;
 	struct foreign_calls calls;
+	struct chrome_samples samples;
 	struct intern names; /* of threads and processes that are no numbers */
 	uint64_t n_other, n_wrong;
 };
@@ -196,6 +199,12 @@ static int take_all(struct chrome *c, struct err *err)
 		while (json_next_key(&c->json, &key)) {
 			if (json_key_is(key, "traceEvents") && json_enter(&c->json, JSON_ARRAY))
 				take_events(c);
+			else if (json_key_is(key, "otherData"))
+				chrome_samples_take_about(&c->samples);
+			else if (json_key_is(key, "samples"))
+				chrome_samples_take(&c->samples);
+			else if (json_key_is(key, "stackFrames"))
+				chrome_samples_take_frames(&c->samples);
 			else if (!json_key_is(key, "traceEvents"))
 				json_skip(&c->json);
 		}
@@ -214,13 +223,15 @@ int chrome_read(struct foreign_input *in, const char *path, const struct foreign
 	(void)path;
 	(void)options;
 	json_reader_init(&c.json, in);
+	c.samples.json = &c.json;
+	c.samples.trace = c.trace;
 	rc = take_all(&c, err);
 	if (rc == 0) {
 		foreign_calls_write(&c.calls, c.trace);
+		chrome_samples_write(&c.samples);
 		if (c.n_other)
 			foreign_trace_note(c.trace, c.n_other,
-				"events that are no calls (samples, counters, flows, instants) are "
-				"not shown");
+				"events that are no calls (counters, flows, instants, ...) are not shown");
 		if (c.n_wrong)
 			foreign_trace_lost_events(
 				c.trace, c.n_wrong, "events without a name or with a wrong time");
@@ -228,6 +239,7 @@ int chrome_read(struct foreign_input *in, const char *path, const struct foreign
 	foreign_trace_free(c.trace);
 	json_reader_release(&c.json);
 	foreign_calls_release(&c.calls);
+	chrome_samples_release(&c.samples);
 	intern_release(&c.names);
 	return rc;
 }

@@ -213,6 +213,15 @@ void foreign_trace_sample(
 	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
 }
 
+void foreign_trace_sample_beside(
+	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample)
+{
+	if (!sample->weight)
+		return;
+	trace_writer_sample(t->w, trace_writer_stream(t->w, STREAM_KIND_CPU, 0), time_ns, sample);
+	t->last_ns = time_ns > t->last_ns ? time_ns : t->last_ns;
+}
+
 static void count_reason(
 	struct foreign_trace *t, enum record_minor_loss kind, uint64_t n, const char *reason)
 {

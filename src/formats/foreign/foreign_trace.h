@@ -54,6 +54,10 @@ uint32_t foreign_trace_stack(struct foreign_trace *t, uint32_t caller, uint32_t 
 /* Of one thread's stream. Weights of zero are no samples. */
 void foreign_trace_sample(
 	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample);
+/* The same in a stream of their own, for threads that also have calls: samples come in order of time among
+ * themselves. */
+void foreign_trace_sample_beside(
+	struct foreign_trace *t, uint64_t time_ns, const struct trace_sample *sample);
 /* The thread enters the function of the frame, or leaves it. In order of time. */
 void foreign_trace_routine(
 	struct foreign_trace *t, uint32_t thread, uint64_t time_ns, uint32_t frame, bool is_left);
