@@ -8,6 +8,7 @@
 #include "formats/foreign/chrome_read.h"
 #include "formats/foreign/firefox_read.h"
 #include "formats/foreign/folded_read.h"
+#include "formats/foreign/jfr_read.h"
 #include "formats/foreign/perf_script_read.h"
 #include "formats/foreign/pprof_read.h"
 #include "formats/foreign/speedscope_read.h"
@@ -22,6 +23,8 @@ const struct foreign_format foreign_formats[] = {
 	{"perf-script", "the text of perf script", perf_script_is, NULL, perf_script_read,
 		"output"},
 	{"pprof", "profiles of Go and of the pprof tools", pprof_is, NULL, pprof_read, NULL},
+	{"jfr", "recordings of Java Flight Recorder, also of async-profiler", jfr_is, NULL,
+		jfr_read, NULL},
 	{"speedscope", "profiles of speedscope", speedscope_is, NULL, speedscope_read, NULL},
 	{"firefox", "processed profiles of the Firefox Profiler, as of samply", firefox_is, NULL,
 		firefox_read, NULL},

@@ -169,6 +169,7 @@ const struct command command_import = {
 		"  perf-script the text of perf script\n"
 		"  folded      folded stacks, one a line:  OUTER;...;INNER COUNT\n"
 		"  pprof       profiles of Go and of the pprof tools\n"
+		"  jfr         recordings of Java Flight Recorder, also of async-profiler\n"
 		"  chrome      trace events in JSON, as Chrome has them\n"
 		"  speedscope  profiles of speedscope\n"
 		"  firefox     processed profiles of the Firefox Profiler, as of samply\n"

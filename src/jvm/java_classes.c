@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The classes that are loaded: a list of loaders, each with a list of its classes. */
-#include "jvm/java_name.h"
+#include "classfile/java_name.h"
 #include "jvm/jvm_internal.h"
 
 #define LOADERS_MAX 1000000

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "jvm/exit_rule.h"
-#include "jvm/java_name.h"
+#include "classfile/java_name.h"
 #include "jvm/jvm.h"
 #include "jvm/scopes.h"
 #include "jvm/vm_layout.h"

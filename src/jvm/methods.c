@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "jvm/java_name.h"
+#include "classfile/java_name.h"
 #include "jvm/jvm_internal.h"
 #include "jvm/bytecode_lines.h"
 

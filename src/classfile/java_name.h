@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of class files as Java programmers write them. */
-#ifndef WEIR_JVM_JAVA_NAME_H
-#define WEIR_JVM_JAVA_NAME_H
+#ifndef WEIR_CLASSFILE_JAVA_NAME_H
+#define WEIR_CLASSFILE_JAVA_NAME_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvm/java_name.h"
+#include "classfile/java_name.h"
 
 #define DIMENSIONS_MAX 255
 
