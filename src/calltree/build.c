@@ -72,8 +72,9 @@ static int choose_metric(struct builder *b, const char *wanted, struct err *err)
 
 	b->metric_id = find_metric(b->reader, name);
 	b->kind = kind_of_metric(name);
-	if (b->kind == METRIC_KIND_CALLS && b->metric_id)
-		b->kind = METRIC_KIND_COUNT; /* a file of another tool counted them */
+	if (b->kind == METRIC_KIND_CALLS && b->metric_id &&
+		!trace_reader_has_kind(b->reader, RECORD_MAJOR_COUNT, 0))
+		b->kind = METRIC_KIND_COUNT; /* a file of another tool says how many, by samples */
 	if (b->kind == METRIC_KIND_WALL && !b->metric_id && find_metric(b->reader, "wait")) {
 		b->metric_id = find_metric(b->reader, "cpu");
 		b->wait_id = find_metric(b->reader, "wait");

@@ -410,7 +410,7 @@ static void stop(struct import *m, const char *what)
 /* Reads until `m->is_bad` or the end. */
 static bool next_record(struct import *m)
 {
-	uint64_t left = m->end_at - foreign_input_offset(m->in), n, behind;
+	uint64_t left = m->end_at - foreign_input_offset(m->in), n = 0, behind;
 	struct perf_event_header h;
 	struct span record;
 
