@@ -107,7 +107,7 @@ if mkdir tiny && mount -t tmpfs -o size=1m,mode=1777 tmpfs tiny 2>/dev/null; the
 	head -c 1044480 /dev/zero >tiny/full
 	"$WEIR" record -q --host box -o tiny/t.weir -- sh -c 'sleep 0.1; exit 5' 2>err.txt
 	equal "with a full disk here the command runs to its end" 5 $?
-	check "and why there is no whole trace is said" grep -q "^weir: 'tiny/t.weir': cannot write: No space left on device$" err.txt
+	equal "and why there is no whole trace is said" "weir: 'tiny/t.weir': cannot write: No space left on device" "$(cat err.txt)"
 	rm tiny/*
 	mount -o remount,noexec,size=20m tiny
 	TMPDIR=$PWD/tiny "$WEIR" record -q --host box -o u.weir -- true
