@@ -167,3 +167,4 @@ fails "a program that is another one before it can be hooked" 1 'became another 
 	timeout 60 "$WEIR" record -q -p $target --functions leaves -o t.weir
 equal "goes on as that" sleep "$(cat /proc/$target/comm)"
 { kill -KILL $target; wait $target; } 2>/dev/null
+finish
