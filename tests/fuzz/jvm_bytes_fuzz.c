@@ -8,7 +8,7 @@
 
 #include "jvm/bytecode_lines.h"
 #include "jvm/exit_rule.h"
-#include "jvm/java_name.h"
+#include "classfile/java_name.h"
 #include "jvm/scopes.h"
 #include "jvm/vm_layout.h"
 
