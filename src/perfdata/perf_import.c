@@ -402,7 +402,7 @@ static void stop(struct import *m, const char *what)
 	char *text = mem_printf(
 		"the rest of the file: %s at byte %lu", what, foreign_input_offset(m->in));
 
-	foreign_trace_lost(m->told, 1, text);
+	foreign_trace_lost_part(m->told, text);
 	free(text);
 	m->is_bad = true;
 }

@@ -242,6 +242,11 @@ void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason)
 	count_reason(t, RECORD_LOSS_SAMPLES, n, reason);
 }
 
+void foreign_trace_lost_part(struct foreign_trace *t, const char *reason)
+{
+	count_reason(t, RECORD_LOSS_PART, 1, reason);
+}
+
 void foreign_trace_lost_events(struct foreign_trace *t, uint64_t n, const char *reason)
 {
 	count_reason(t, RECORD_LOSS_EVENTS, n, reason);

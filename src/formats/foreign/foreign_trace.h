@@ -65,6 +65,8 @@ void foreign_trace_routine(
 void foreign_trace_set_time(struct foreign_trace *t, uint64_t time_ns);
 /* `n` samples, or other things, were left out for this reason. */
 void foreign_trace_lost(struct foreign_trace *t, uint64_t n, const char *reason);
+/* A part of the file, with nobody knows how much in it. */
+void foreign_trace_lost_part(struct foreign_trace *t, const char *reason);
 void foreign_trace_lost_events(struct foreign_trace *t, uint64_t n, const char *reason);
 /* The same, where nothing is missing: "jumps of callgrind are not shown". */
 void foreign_trace_note(struct foreign_trace *t, uint64_t n, const char *reason);
